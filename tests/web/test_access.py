@@ -125,13 +125,6 @@ def test_no_method_of_any_path_is_answered_without_a_key(service):
             assert_unauthorized(service.client.open(path, method=method), method)
 
 
-@pytest.mark.parametrize("method, path", ROUTES)
-def test_a_revoked_key_is_401_on_every_route(service, owner, method, path):
-    (own,) = owner.get("/api-keys").json["apiKeys"]
-    owner.delete(f"/api-keys/{own['id']}")
-    assert_unauthorized(owner.request(method, path))
-
-
 @pytest.mark.parametrize(
     "headers",
     [
@@ -220,12 +213,6 @@ def test_413_comes_before_404(small, method, path):
     assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
 
 
-@pytest.mark.parametrize("path", ["/api/v1/stats", "/api/v1/notifications"])
-def test_a_body_above_the_limit_is_413_where_none_is_wanted(small, path):
-    answer = small.request("GET", path, data=b" " * 2_049)
-    assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
-
-
 # Unknown paths and wrong methods under /api/v1
 
 
@@ -260,12 +247,6 @@ def test_head_answers_like_get_without_a_body(owner, path):
     assert int(head.headers["X-RateLimit-Remaining"]) == int(got.headers["X-RateLimit-Remaining"]) - 1
 
 
-@pytest.mark.parametrize("path", ["/api/v1/unknown", "/api/v1/notifications/send"])
-def test_head_elsewhere_is_refused_without_a_body(owner, path):
-    answer = owner.request("HEAD", path)
-    assert (answer.status_code, answer.data) == (404 if "unknown" in path else 405, b"")
-
-
 @pytest.mark.parametrize("override", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
 def test_no_header_overrides_the_method(owner, override):
     (own,) = owner.get("/api-keys").json["apiKeys"]
@@ -275,20 +256,6 @@ def test_no_header_overrides_the_method(owner, override):
 
 
 # The same error shape everywhere
-
-
-@pytest.mark.parametrize(
-    "path", ["/nope", "/api", "/api/v2/stats", "/api/v11/stats", "/healthz/x", "/%ff", "/favicon.x"]
-)
-def test_an_unknown_path_elsewhere_is_404_in_the_same_shape(service, path):
-    answer = service.client.get(path)
-    assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND"))
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_a_wrong_method_elsewhere_is_405_in_the_same_shape(service, method):
-    answer = service.client.open("/healthz", method=method)
-    assert (answer.status_code, answer.json) == (405, error(405, "VALIDATION_ERROR"))
 
 
 @pytest.fixture

@@ -175,13 +175,6 @@ def test_the_body_is_ignored_and_must_be_small(service, owner, browser):
     )
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_other_methods_are_405(service, owner, browser, method):
-    ask(owner)
-    answer = press(service, paths(browser)["Yes"], method)
-    assert answered(answer) == refused(405) and sorted(answer.headers["Allow"].split(", ")) == ["GET", "HEAD", "POST"]
-
-
 # --- the page -----------------------------------------------------------------------------------------------
 
 

@@ -33,22 +33,6 @@ def path_of(rule):
 # --- beside our own addresses -------------------------------------------------------------------------------
 
 
-@each("method", ["PATCH", "DELETE", "TRACE", "BREW"])
-@each("path", ["/backups", "/backups/job-7", "/backups/a,b", "/backups/a/b", "/backups/", "/v1/x", "/a-b,c/json/"])
-def test_a_topic_is_unknown_to_every_other_method_in_ntfys_shape(service, method, path):
-    answer = service.client.open(path, method=method)
-    if (method, path) == ("DELETE", "/backups/job-7"):
-        assert answer.status_code == 401
-    else:
-        assert answer.status_code == 404
-        assert answer.json == {"code": 40401, "http": 404, "error": "page not found"}
-
-
-@each("path", ["/no.such", "/größe", "/backups", "/backups/job-7", "/backups/a,b", "/metricss"])
-def test_what_is_opened_and_unknown_has_our_shape(service, path):
-    assert service.client.get(path).json == NOT_FOUND
-
-
 CROSS_ORIGIN = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -112,30 +96,8 @@ def test_the_first_segments_of_our_addresses_are_found_in_the_routes():
     assert {"v1", "gotify"} <= app.COMPATIBLE_SEGMENTS and not any("<" in one for one in app.OWN_SEGMENTS)
 
 
-@each(
-    "method, path", [("POST", "/healthz"), ("PUT", "/docs"), ("DELETE", "/"), ("PUT", "/app"), ("POST", "/metrics")]
-)
-def test_a_wrong_method_on_an_address_of_ours_is_still_a_405(service, method, path):
-    answer = service.client.open(path, method=method)
-    assert (answer.status_code, answer.json) == (405, error(405)) and answer.headers["Allow"]
-
-
 def test_the_page_at_the_root_is_still_there(service):
     assert service.client.get("/").status_code in (302, 303)
-
-
-@each(
-    "method, path, status, body",
-    [
-        ("GET", "/v1/version", 404, {"code": 40401, "http": 404, "error": "page not found"}),
-        ("POST", "/v1/health", 405, {"code": 40500, "http": 405, "error": ANY}),
-        ("GET", "/gotify/x", 404, {"error": "Not Found", "errorCode": 404, "errorDescription": ANY}),
-        ("GET", "/gotify/message", 405, {"error": "Method Not Allowed", "errorCode": 405, "errorDescription": ANY}),
-    ],
-)
-def test_what_is_unknown_beside_them_is_refused_in_their_shapes(service, method, path, status, body):
-    answer = service.client.open(path, method=method)
-    assert (answer.status_code, answer.json) == (status, body)
 
 
 # --- switched off -------------------------------------------------------------------------------------------
@@ -154,11 +116,6 @@ def test_switched_off_they_are_404(off, method, rule):
         answer = off.request(method_, path_of(rule), data="x")
         assert (answer.status_code, answer.json) == (404, NOT_FOUND)
     assert {labels[:2] for labels in counters.counted("responses")} == {("-", "-")}
-
-
-@each("path", ["/v1/version", "/gotify/x"])
-def test_switched_off_nothing_has_their_shapes(off, path):
-    assert off.request("GET", path).json == NOT_FOUND
 
 
 def test_switched_off_a_405_names_only_the_methods_that_are_there(off):

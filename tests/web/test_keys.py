@@ -11,8 +11,6 @@ from tests.support.answers import unlike
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 
-MINUTE_S = 61
-
 
 def generate(caller, name="ci"):
     answer = caller.post("/api-keys/generate", {"name": name})

@@ -255,43 +255,6 @@ def test_a_call_names_a_tool_and_an_object_of_arguments(owner, params):
 # Who may call
 
 
-def test_without_a_key_there_is_the_usual_401(owner):
-    for headers in ({"Authorization": ""}, {"Authorization": "Bearer sk_test_" + "0" * 48}):
-        answer = post(owner, data="nonsense", headers=headers)
-        assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
-        assert answer.json == {"ok": False, "error": ANY, "code": "UNAUTHORIZED", "statusCode": 401}
-
-
-def test_a_revoked_key_is_refused(owner):
-    key_id = owner.get("/api-keys").json["apiKeys"][0]["id"]
-    assert call(owner, "revoke_api_key", {"keyId": key_id})["structuredContent"] == {"ok": True}
-    assert ask(owner, "ping").status_code == 401
-
-
-def test_messages_count_like_requests_of_the_rest_api(owner):
-    assert ask(owner, "ping").headers["X-RateLimit-Remaining"] == "99"
-    for _ in range(99):
-        owner.get("/stats")
-    answer = post(owner, data="nonsense")
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
-    assert answer.json == {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
-
-
-def test_a_body_that_is_too_large_is_refused(make_service, moved_clock):
-    service = make_service(MAX_BODY_BYTES="1024")
-    service.account()
-    answer = post(service.caller(), data=" " * 1_025)
-    assert (answer.status_code, answer.json["code"]) == (413, "VALIDATION_ERROR")
-
-
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
-def test_another_method_is_refused(owner, method):
-    answer = owner.request(method, "/mcp")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-    assert answer.json == {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 405}
-    assert owner.request(method, "/mcp", headers={"Authorization": ""}).status_code == 401
-
-
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://localhost", "null", ""])
 def test_a_page_of_another_site_is_refused(owner, origin):
     for headers in ({"Origin": origin}, {"Origin": origin, "Host": origin.rpartition("/")[2] or "x"}):

@@ -293,44 +293,7 @@ def test_a_fault_of_the_server_is_500_without_its_detail(service, owner):
 # Who may
 
 
-MALFORMED = ["", "Bearer", "Bearer ", "{key}", "Basic {key}", "Token {key}", "Bearer {key}0", "Bearer {key} {key}"]
-MALFORMED += ["Bearer {key}, Bearer {key}", 'Bearer "{key}"', "Bearer null", "Bearer sk_test_" + "0" * 48]
-
-
-def test_a_wrong_key_or_a_badly_formed_header_is_401(service, owner):
-    refusal(service.client.post(PATH, json=batch()), 401)
-    for form in MALFORMED:
-        headers = {"Authorization": form.format(key=owner.key)}
-        refusal(service.client.post(PATH, json=batch(), headers=headers), 401)
-    assert stored(service) == []
-
-
-def test_a_revoked_key_is_401_at_once(service, owner):
-    assert_stored(post(owner), 1)
-    (own,) = owner.get("/api-keys").json["apiKeys"]
-    owner.delete(f"/api-keys/{own['id']}")
-    refusal(post(owner), 401)
-    assert len(stored(service)) == 1
-
-
-def test_401_comes_before_what_is_wrong_with_the_body(service):
-    for data in (b"{", b"{}", b" " * 1_100_000):
-        refusal(service.client.post(PATH, data=data), 401)
-
-
-def test_the_scheme_is_case_insensitive(service, owner):
-    headers = {"Authorization": f"bEARER {owner.key}"}
-    assert_stored(service.client.post(PATH, json=batch(), headers=headers), 1)
-
-
 # Other methods and large bodies
-
-
-def test_another_method_is_405_and_told_the_right_one(owner):
-    for method in ("GET", "PUT", "PATCH", "DELETE"):
-        answer = owner.request(method, PATH)
-        refusal(answer, 405)
-        assert {"POST"} <= {each.strip() for each in answer.headers["Allow"].split(",")} <= {"POST", "OPTIONS"}
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -390,10 +353,6 @@ def test_a_refused_request_is_told_how_many_seconds_to_wait(service, owner, move
     assert statuses(owner, 2) == [400, 429]
 
 
-def test_an_answer_that_is_not_429_carries_no_retry_after(owner):
-    assert "Retry-After" not in post(owner).headers
-
-
 def test_the_hour_moves_with_every_request(owner, moved_clock):
     statuses(owner, 60)
     moved_clock.advance(HOUR_S / 2)
@@ -402,15 +361,6 @@ def test_the_hour_moves_with_every_request(owner, moved_clock):
     assert statuses(owner, 1) == [429]
     moved_clock.advance(1.1)
     assert statuses(owner, 70) == [400] * 60 + [429] * 10
-
-
-def test_requests_refused_with_429_do_not_count(owner, moved_clock):
-    statuses(owner, 100)
-    for _ in range(5):
-        moved_clock.advance(700)
-        assert statuses(owner, 20) == [429] * 20
-    moved_clock.advance(101)
-    assert statuses(owner, 101) == [400] * 100 + [429]
 
 
 @pytest.mark.parametrize(
@@ -426,12 +376,6 @@ def test_every_authenticated_request_counts(owner, method, data, status):
     statuses(owner, 99)
     assert owner.request(method, PATH, data=data).status_code == status
     refusal(post(owner), 429)
-
-
-def test_429_comes_before_what_is_wrong_with_the_request(owner):
-    statuses(owner, 100)
-    for data in (b"{", b"{}", b" " * 1_100_000):
-        refusal(post(owner, data=data), 429)
 
 
 def test_requests_without_a_good_key_do_not_count(service, owner):

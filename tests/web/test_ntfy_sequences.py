@@ -3,7 +3,7 @@
 from unittest.mock import ANY
 
 from tests.support.alarms import detail, ring
-from tests.support.ntfy_publishing import NOW, ntfy_error, publish
+from tests.support.ntfy_publishing import NOW, publish
 from tests.support.rows import each
 
 
@@ -61,10 +61,3 @@ def test_an_unknown_id_is_a_200_and_one_of_another_account_is_unknown(pro, owner
     ]:
         assert pro.request(method, path).status_code == 200
     assert detail(owner, sent)["acknowledge"]["state"] == "waiting"
-
-
-@each("method, path", [("DELETE", "/backups/job-7"), ("PUT", "/backups/job-7/clear"), ("PUT", "/backups/job-7/read")])
-def test_both_need_a_key_and_count(service, pro, method, path):
-    refused = service.client.open(path, method=method)
-    assert (refused.status_code, refused.json) == (401, ntfy_error(40101))
-    assert pro.request(method, path).headers["X-RateLimit-Limit"]

@@ -29,12 +29,6 @@ def test_other_signals_are_not_found_and_change_nothing(service, beat, path):
     assert (beat.state, kept()) == ("new", [])
 
 
-@each("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_other_methods_are_not_allowed(service, beat, method):
-    assert service.client.open(beat.path, method=method).status_code == 405
-    assert kept() == []
-
-
 def test_the_uuid_may_be_in_capital_letters(service, beat):
     assert service.client.get("/ping/" + beat.path.removeprefix("/ping/").upper()).status_code == 200
 

@@ -53,24 +53,6 @@ def test_the_window_moves_with_every_request(hook, moved_clock):
     assert burst(hook, 50) == [400] * 40 + [429] * 10
 
 
-def test_refused_requests_do_not_extend_the_wait(hook, moved_clock):
-    burst(hook, 60)
-    for _ in range(59):
-        moved_clock.advance(1)
-        assert burst(hook, 3) == [429] * 3
-    moved_clock.advance(1.1)
-    assert burst(hook, 61) == [400] * 60 + [429]
-
-
-def test_a_wall_clock_that_is_set_neither_frees_nor_locks(hook, moved_clock):
-    burst(hook, 60)
-    for by_ms in (3_600_000, -7_200_000, 86_400_000):
-        moved_clock.set_wall(moved_clock.ms + by_ms)
-        assert burst(hook, 1) == [429]
-    moved_clock.advance(60.1)
-    assert burst(hook, 1) == [400]
-
-
 @pytest.mark.parametrize("data, status", [(b"{not JSON", 400), (b"[", 400), (b" " * 1_100_000, 413), (b"{}", 200)])
 def test_a_request_counts_whatever_its_body(hook, data, status):
     burst(hook, 59)
