@@ -143,18 +143,14 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     notification, is_repeat = alarm.notification, alarm.state == "waiting"
     devices = receivers(alarm.account_seq, notification.content.priority).devices
     if not is_repeat:
-        notification = notification._replace(content=_acknowledged(alarm))
+        body = acknowledged_on(alarm.device)
+        seen = notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
+        notification = notification._replace(content=seen)
         devices = [device for device in devices if device.seq != alarm.device_seq]
     buttons.add(notification, devices, now)  # a device may be new, or got the notification in a digest
     pushed = fetching.pushed_to(devices)
     attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in pushed]
     return _Turn(alarm, due_at, lease, attempts, [device for device in devices if device not in pushed])
-
-
-def _acknowledged(alarm: ClaimedAlarm) -> Content:
-    """The content that replaces the notification on the other devices."""
-    body = acknowledged_on(alarm.device)
-    return alarm.notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
 
 
 def acknowledged_on(device: str | None) -> str:
@@ -179,20 +175,16 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
     if not turn.is_repeat:
         stored.note_done(turn.seq, turn.lease)
         return
-    _note_accepted(turn, [device for device, answer in tried if answer.outcome is Outcome.DELIVERED], now)
+    accepted = [device for device, answer in tried if answer.outcome is Outcome.DELIVERED]
+    if accepted and turn.alarm.notification.status != "held":  # it did not go out in a digest
+        for device in accepted:
+            deliveries.accept(turn.seq, device.seq, now)
+        notifications.settle(turn.seq)
     fetching.add_missing(turn.seq, turn.fetched, turn.alarm.notification.content.expires_at, now)
     is_made = bool(tried or turn.fetched)
     stored.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
         stored.end([turn.seq], "expired")
-
-
-def _note_accepted(turn: _Turn, devices: list[ActiveDevice], now: int) -> None:
-    """Mark the notification as delivered to these devices, unless it went out in a digest."""
-    if devices and turn.alarm.notification.status != "held":
-        for device in devices:
-            deliveries.accept(turn.seq, device.seq, now)
-        notifications.settle(turn.seq)
 
 
 def _next_at(turn: _Turn, now: int) -> int:

@@ -3,13 +3,14 @@
 Must not know requests.
 """
 
+import difflib
 import re
 import secrets
 import string
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from core import icons
 from core.default_message import default_message
 from core.event_fields import Template, checked_condition, event_fields
 from core.local_time import COLLECTED_MS
@@ -26,6 +27,9 @@ from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_n
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+SPRITE = Path(__file__).parents[1] / "static" / "icons.svg"  # of the web app; `tools/make_icons.py` makes it
+ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', SPRITE.read_text()))
+MAX_SHOWN = 50  # characters of an unknown icon's name
 MAX_KEPT_BYTES = 65_536
 MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
 QUIET_HOURS = {  # an alert's columns, by its word for quiet hours
@@ -129,8 +133,11 @@ def quiet_hours_word(alert: Alert) -> str:
 
 
 def _checked_icon(icon: str) -> str:
-    if icon not in icons.ICONS:
-        raise Refused(400, icons.unknown(icon), field="icon")
+    if icon not in ICONS:
+        shown, names = icon[:MAX_SHOWN], sorted(ICONS)
+        near = difflib.get_close_matches(shown.lower(), names, 3)
+        meant = f" Did you mean {either(near)}?" if near else ""
+        raise Refused(400, f'There is no icon "{shown}".{meant} The icons are {", ".join(names)}.', field="icon")
     return icon
 
 

@@ -49,23 +49,17 @@ def release_now(account_seq: int) -> int:
 
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:
     """The times (ms, in order, each once) at which these alerts' notifications will be released, as things stand."""
-    times = set[int]()
-    for window, zone in {(_quiet_hours(alert), alert.time_zone) for alert in held}:
+    times, ends = set[int](), defaultdict[tuple[str | None, str], set[int]](set)
+    for alert in held:
+        frequency, window = holding.what_holds(alert, alert.priority)
+        ends[window, alert.time_zone].add(local_time.collected_at(frequency, alert.first_held_at, now))
+    for (window, zone), collected in ends.items():
         quiet_until = 0
-        for end in sorted({_collected_at(alert, now) for alert in held if _quiet_hours(alert) == window}):
+        for end in sorted(collected):
             if window and end >= quiet_until and local_time.is_quiet(window, zone, end):
                 quiet_until = local_time.next_change(window, zone, end)
             times.add(max(end, quiet_until))
     return sorted(times)
-
-
-def _quiet_hours(alert: HeldOfAlert) -> str | None:
-    return holding.what_holds(alert, alert.priority)[1]
-
-
-def _collected_at(alert: HeldOfAlert, now: int) -> int:
-    frequency, _ = holding.what_holds(alert, alert.priority)
-    return local_time.collected_at(frequency, alert.first_held_at, now)
 
 
 def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:

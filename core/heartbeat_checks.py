@@ -145,7 +145,7 @@ def follow_clock() -> int | None:
     """
     global _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
-    step_ms = _step_ms(now, now_s)
+    step_ms = now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0  # of the wall clock
     is_steady = _looked is not None and abs(step_ms) <= CLOCK_STEP_MS and now_s < _looked[1] + FROZEN_S
     is_steady &= not writes_fail()
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
@@ -160,11 +160,6 @@ def follow_clock() -> int | None:
         _noted, _noted_s = str(now), now_s
     _looked = now, now_s
     return now
-
-
-def _step_ms(now: int, now_s: float) -> int:
-    """The step of the wall clock since this process's last look."""
-    return now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0
 
 
 def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:

@@ -12,7 +12,6 @@ from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
 
-
 Holder = AlertSender | HeldOfAlert | Beat | Rule  # the settings of an alert, a heartbeat or a rule, and its account
 
 
@@ -42,4 +41,5 @@ def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -
     if alert.frequency == AT_ONCE and not alert.quiet_hours:  # as with most alerts
         return False
     frequency, quiet_hours = what_holds(alert, priority)
-    return local_time.is_held(frequency, first_held_at, quiet_hours, alert.time_zone, now)
+    is_collecting = local_time.is_collecting(frequency, first_held_at, now)
+    return is_collecting or local_time.is_quiet(quiet_hours, alert.time_zone, now)

@@ -53,11 +53,6 @@ def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
     return abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
 
 
-def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, now: int) -> bool:
-    """Whether a digest or the quiet hours hold a notification at `now`; an alert may ignore these (None)."""
-    return is_collecting(frequency, first_held_at, now) or is_quiet(window, zone, now)
-
-
 def next_change(window: str, zone: str, now: int) -> int:
     """When the quiet hours begin next or, during them, end; in ms.
 

@@ -83,7 +83,6 @@ class Template(NamedTuple):
 
     placeholders: tuple[Placeholder, ...]
     rest: str  # the text behind the last placeholder
-    openings: int  # how many placeholders there are at most
 
 
 class Filled(NamedTuple):
@@ -126,9 +125,8 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
 
 def values(template: Template, payload: dict[str, Any], zone: str) -> Iterator[tuple[Placeholder, Any]]:
     """Each placeholder with its value, which may be `MISSING` or `Stuck`."""
-    placeholders, _, openings = template
-    work = Work(zone, openings or 1)
-    for placeholder in placeholders:
+    work = Work(zone, len(template.placeholders) or 1)
+    for placeholder in template.placeholders:
         yield placeholder, _value(placeholder, payload, work.begin())
 
 
@@ -241,7 +239,7 @@ def _read(template: str) -> Template:
         ends_in_path = bool(defaults and defaults[-1].path)
         placeholders.append(Placeholder(before, found[0], found["path"].strip(), filters, ends_in_path))
         end = found.end()
-    return Template(tuple(placeholders), template[end:], template.count("{{"))
+    return Template(tuple(placeholders), template[end:])
 
 
 _usual = lru_cache(maxsize=MAX_KEPT_TEMPLATES)(_read)

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, redirect, render_template
 
 from core import alerts, presets
-from core.icons import ICONS
+from core.alerts import ICONS
 from dashboard import page
 from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, listed, render, shown_tab
 from dashboard.alert_template import message_tab

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
 from core import local_time
-from core.icons import ICONS
+from core.alerts import ICONS
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS

@@ -6,7 +6,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from core.icons import ICONS
+from core.alerts import ICONS
 from core.template_filters import FILTERS
 from models import Alert
 from store.database import EVERYBODY, transaction

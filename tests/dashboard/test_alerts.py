@@ -12,7 +12,7 @@ import pytest
 import segno
 
 from core import accounts
-from core.icons import ICONS
+from core.alerts import ICONS
 from models import Alert
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, PASSWORD
