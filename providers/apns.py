@@ -72,7 +72,6 @@ class Apns(Provider[ApnsSettings]):
     answers = (
         Meaning("200", Outcome.DELIVERED),
         Meaning("410", Outcome.DEAD),
-        Meaning("400", Outcome.REFUSED, "BadDeviceToken"),
         Meaning("400", Outcome.TRANSIENT, "IdleTimeout"),
         Meaning("400", Outcome.CONFIGURATION, "DeviceTokenNotForTopic|TopicDisallowed|MissingTopic|BadTopic"),
         Meaning("403", Outcome.EXPIRED, "ExpiredProviderToken"),

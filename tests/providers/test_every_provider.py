@@ -131,6 +131,7 @@ PASSING = [
     *(("apns", 429, {"reason": reason}) for reason in ("TooManyRequests", "TooManyProviderTokenUpdates")),
     *(("apns", 503, {"reason": reason}) for reason in ("ServiceUnavailable", "Shutdown")),
     *(("apns", status, {}) for status in (500, 502, 504)),
+    ("apns", 400, {"reason": "IdleTimeout"}),
     *(("fcm", status, {"html": True}) for status in (500, 502, 503, 504)),
     *(("fcm", status, {}) for status in (429, 503)),
     ("fcm", 429, {"error_code": "QUOTA_EXCEEDED"}),
