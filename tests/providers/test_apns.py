@@ -149,7 +149,7 @@ def test_ten_iphones_get_a_push_over_a_fresh_connection_that_takes_one_at_a_time
     assert (apns.first_streams, apns.connections) == (1, 0)
     assert sent_status(owner) == "delivered"
     assert [(len(phone.messages), len(phone.pushes)) for phone in ten] == [(1, 1)] * 10
-    assert apns.excess == 0
+    assert (apns.connections, apns.excess) == (1, 0)
 
 
 # --- without a configuration --------------------------------------------------------------------------------
