@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import pytest
 
+import push
+from providers.transport import send_all
 from tests.support.outcomes import (
     assert_says,
     last_error,
@@ -150,6 +152,15 @@ def test_ten_iphones_get_a_push_over_a_fresh_connection_that_takes_one_at_a_time
     assert sent_status(owner) == "delivered"
     assert [(len(phone.messages), len(phone.pushes)) for phone in ten] == [(1, 1)] * 10
     assert (apns.connections, apns.excess) == (1, 0)
+
+
+def test_of_several_pushes_one_goes_first(owner, ten, monkeypatch):
+    sent = []
+    monkeypatch.setattr(
+        push, "send_all", lambda requests, left_s: sent.extend(requests) or send_all(requests, left_s)
+    )
+    owner.send()
+    assert [request.leads for request in sent] == [True] * 10
 
 
 # --- without a configuration --------------------------------------------------------------------------------
