@@ -53,11 +53,6 @@ class Subscription:
         self.fetched = list[Stored]()
         self.is_open = False
 
-    @property
-    def subscription(self) -> "Subscription":
-        """The subscription itself, as a feed of the hub."""
-        return self
-
     def next(self) -> bytes | None:
         """The next message as it is written; the first is the event `open`."""
         now = clock.now_ms()
@@ -84,10 +79,6 @@ class Subscription:
     def keepalive(self) -> bytes:
         """The event `keepalive`."""
         return self.write(ntfy_stream.event("keepalive", self.names, clock.now_ms()))
-
-    def received(self, data: bytes) -> bytes:
-        """Ignore further data of the client."""
-        return b""
 
     def look(self, newest: dict[int, int], now: int) -> None:
         """Find messages since the last look; `newest` has each account's newest seq before this look."""

@@ -43,7 +43,7 @@ class Ended(Exception):
 
 
 class Source(Protocol):
-    """What one connection carries. Only the hub's thread calls it."""
+    """The messages of one connection. Only the hub's thread calls it."""
 
     @property
     def keys(self) -> Iterable[int]:
@@ -53,33 +53,42 @@ class Source(Protocol):
     def owners(self) -> Iterable[int]:
         """Whose it is: each owner has at most `MAX_STREAMS_OF_OWNER` connections."""
 
-    @property
-    def subscription(self) -> Any:
-        """What the hub's feed knows of it."""
-
     def next(self) -> bytes | None:
         """The next message, or None if there is none now; asked for once all before it is taken.
 
-        Empty if the next one is not for the client: there may be more.
+        Empty if the next one is not for the client: there may be more. Raises `Ended` if there will be none.
         """
 
     def taken(self) -> None:
         """The connection has taken the last message."""
 
     def keepalive(self) -> bytes:
-        """What shows the client that the connection lives."""
+        """The message that shows the client that the connection lives."""
+
+
+class Framing:
+    """How messages become bytes on the connection: as they are. What the client sends is ignored."""
+
+    def frame(self, message: bytes) -> bytes:
+        """The bytes of a message."""
+        return message
 
     def received(self, data: bytes) -> bytes:
-        """What to write in answer to what the client sent; may raise `Ended`."""
+        """The answer to what the client sent; may raise `Ended`."""
+        return b""
+
+    def end(self) -> bytes:
+        """The bytes behind the last message."""
+        return b""
 
 
 class Feed(Protocol):
     """Where the sources of a hub get their messages from. Only the hub's thread calls it."""
 
-    def look(self, subscriptions: list[Any], is_woken: bool) -> list[Any]:
+    def look(self, sources: list[Any], is_woken: bool) -> list[Any]:
         """Find new messages for these, which are all unless it is woken; returns those that are over."""
 
-    def settle(self, subscriptions: Iterable[Any]) -> None:
+    def settle(self, sources: Iterable[Any]) -> None:
         """Write down what the connections of these have taken."""
 
     def close(self) -> None:
@@ -97,8 +106,16 @@ class HandOver(Exception):
 class Stream:
     """A connection and what is still to be written to it."""
 
-    def __init__(self, connection: socket.socket, head: bytes, source: Source, fields: dict[str, object]) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        head: bytes,
+        source: Source,
+        fields: dict[str, object],
+        framing: Framing | None = None,
+    ) -> None:
         self.connection, self.source, self.fields = connection, source, fields
+        self.framing = framing or Framing()
         self.out = bytearray(head)
         self.message_ends = 0  # how many bytes of `out` the last message still has, and what is before it
         self.begun_s = self.moved_s = clock.monotonic_s()
@@ -128,9 +145,12 @@ class Stream:
         self.is_unfinished = True
 
     def _add_message(self) -> bool:
-        message = self.source.next()
+        try:
+            message = self.source.next()
+        except Ended:
+            raise Ended(self.framing.end()) from None
         if message:
-            self.out += message
+            self.out += self.framing.frame(message)
             self.message_ends = len(self.out)
         return message is not None
 
@@ -155,7 +175,7 @@ class Stream:
                 raise Ended
             self.keepalive_s, self.heard = now_s + KEEPALIVE_S, 0
             if not self.out:
-                self.out += self.source.keepalive()
+                self.out += self.framing.frame(self.source.keepalive())
 
     def read(self) -> None:
         """Read what the client sent; raises `Ended` at its end, and `OSError`."""
@@ -166,7 +186,7 @@ class Stream:
         self.heard += len(data)
         if not data or self.heard > MAX_HEARD_BYTES:
             raise Ended
-        self.out += self.source.received(data)
+        self.out += self.framing.received(data)
         if len(self.out) > READ_BYTES + self.message_ends:  # it asks for answers and takes none
             raise Ended
 
@@ -327,13 +347,13 @@ class Hub:
             self._look(selector, found, is_woken=True)
 
     def _look(self, selector: selectors.BaseSelector, looked_at: list[Stream], is_woken: bool) -> None:
-        streams = {id(stream.source.subscription): stream for stream in looked_at}
+        streams = {id(stream.source): stream for stream in looked_at}
         try:
-            over = self.feed.look([stream.source.subscription for stream in looked_at], is_woken)
+            over = self.feed.look([stream.source for stream in looked_at], is_woken)
         except Exception as error:  # the database may answer again a second later
             log_fault(log, "What is new for the streams could not be read", error)
             return
-        for stream in [streams[id(subscription)] for subscription in over]:
+        for stream in [streams[id(source)] for source in over]:
             self._end(selector, stream)
 
     def _write(self, selector: selectors.BaseSelector) -> None:
@@ -373,6 +393,6 @@ class Hub:
         """Write down what all streams have taken, also those that have just ended, once no client waits for it."""
         ended, self.ended = self.ended, []
         try:
-            self.feed.settle([stream.source.subscription for stream in [*ended, *self.streams]])
+            self.feed.settle([stream.source for stream in [*ended, *self.streams]])
         except Exception as error:  # they stay as they are, and are written again when the client comes back
             log_fault(log, "The receipts of a stream could not be written", error)

@@ -4,10 +4,9 @@ What the client sends is read for pings and its end alone. Must not know what th
 """
 
 import base64
-from collections.abc import Iterable
 from typing import Any
 
-from process.streams import Ended, Source
+from process.streams import Ended, Framing
 
 VERSION = "13"
 MAX_DATA_BYTES = 4_096  # of a message from the client: the app sends none
@@ -29,45 +28,24 @@ def accept(key: str) -> str:
     return generate_accept_token(key.encode()).decode()
 
 
-class WebSocket:
-    """A source whose messages are written as frames."""
+class WebSocket(Framing):
+    """Messages in text frames."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self) -> None:
         from wsproto.connection import Connection, ConnectionType
 
-        self.source, self.frames = source, Connection(ConnectionType.SERVER)
+        self.frames = Connection(ConnectionType.SERVER)
         self.data_bytes = 0  # of the client's message so far
 
-    @property
-    def keys(self) -> Iterable[int]:
-        """For whom it is."""
-        return self.source.keys
+    def frame(self, message: bytes) -> bytes:
+        """The message in a frame."""
+        from wsproto.events import TextMessage
 
-    @property
-    def owners(self) -> Iterable[int]:
-        """Whose it is."""
-        return self.source.owners
+        return bytes(self.frames.send(TextMessage(message.decode())))
 
-    @property
-    def subscription(self) -> Any:
-        """What the feed knows of it."""
-        return self.source.subscription
-
-    def next(self) -> bytes | None:
-        """The next message in a frame; raises `Ended` when no more will come."""
-        try:
-            message = self.source.next()
-        except Ended:
-            raise Ended(self._close(NORMAL)) from None
-        return message and self._text(message)
-
-    def taken(self) -> None:
-        """The connection has taken the last message."""
-        self.source.taken()
-
-    def keepalive(self) -> bytes:
-        """What shows the client that the connection lives."""
-        return self._text(self.source.keepalive())
+    def end(self) -> bytes:
+        """The frame that closes."""
+        return self._close(NORMAL)
 
     def received(self, data: bytes) -> bytes:
         """The answers to the client's pings; raises `Ended` when it closes or breaks the rules."""
@@ -93,11 +71,6 @@ class WebSocket:
             raise Ended(self._close(UNSUPPORTED))
         if message.message_finished:
             self.data_bytes = 0
-
-    def _text(self, message: bytes) -> bytes:
-        from wsproto.events import TextMessage
-
-        return bytes(self.frames.send(TextMessage(message.decode())))
 
     def _close(self, code: int) -> bytes:
         from wsproto.events import CloseConnection

@@ -11,7 +11,7 @@ from werkzeug.http import http_date
 from core import subscriptions
 from core.streams import Empty, Subscription, Writer, hub
 from process import clock, websocket
-from process.streams import HandOver, Source, Stream
+from process.streams import Framing, HandOver, Source, Stream
 from web import cross_origin
 from web.context import current, request
 from web.json_answers import STATUS_LINES
@@ -61,7 +61,7 @@ def stream_frames(topics: str) -> Response:
         raise NtfyRefused(40016, "invalid request: client not using the websocket protocol")
     source = _subscription(_asked(), lambda message: as_json(message).encode())
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": websocket.accept(key)}
-    return Streaming(websocket.WebSocket(source), upgrade, 101)
+    return Streaming(source, upgrade, 101, websocket.WebSocket())
 
 
 def _answer(written: Format) -> Response:
@@ -92,9 +92,11 @@ class Streaming(Response):
 
     default_mimetype = None
 
-    def __init__(self, source: Source, headers: dict[str, str], status: int = 200) -> None:
+    def __init__(
+        self, source: Source, headers: dict[str, str], status: int = 200, framing: Framing | None = None
+    ) -> None:
         super().__init__(None, status, UNBUFFERED | headers)
-        self.source = source
+        self.source, self.framing = source, framing
         if "gunicorn.socket" not in current().environ:
             raise NtfyRefused(40000, "This server has no streams: ask with poll=1.")
         if not hub.reserve(source):
@@ -111,7 +113,7 @@ class Streaming(Response):
             "route": environ["pocketbell.route"],
             "status": self.status_code,
         }
-        raise HandOver(lambda connection: hub.open(Stream(connection, self._head(), self.source, fields)))
+        raise HandOver(lambda taken: hub.open(Stream(taken, self._head(), self.source, fields, self.framing)))
 
     def _head(self) -> bytes:
         headers = {**self.headers, "Date": http_date(clock.now_ms() // 1000)}

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from process import clock, streams
-from process.streams import MAX_STREAMS, MESSAGES_AT_ONCE, Ended, Hub, Stream
+from process.streams import MAX_STREAMS, MESSAGES_AT_ONCE, Ended, Framing, Hub, Stream
 from tests.support.ntfy_app import GIVES_UP_S
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -14,9 +14,8 @@ class Tape:
     """A source with the messages that a test gives it."""
 
     def __init__(self, *messages, key=1, owner=None):
-        self.messages, self.keys, self.took, self.heard = list(messages), [key], 0, b""
+        self.messages, self.keys, self.took = list(messages), [key], 0
         self.owners = [key if owner is None else owner]
-        self.subscription = self
 
     def next(self):
         return self.messages.pop(0) if self.messages else None
@@ -27,8 +26,11 @@ class Tape:
     def keepalive(self):
         return b"alive\n"
 
+
+class Talk(Framing):
+    """Answers the client, until that says "end"."""
+
     def received(self, data):
-        self.heard += data
         if data == b"end":
             raise Ended(b"ended\n")
         return b"heard\n"
@@ -73,7 +75,7 @@ def connect(hub):
         assert hub.reserve(source)
         ours, theirs = socket.socketpair()
         theirs.settimeout(PATIENCE_S)
-        hub.open(Stream(ours, head, source, {"route": "/test"}))
+        hub.open(Stream(ours, head, source, {"route": "/test"}, Talk()))
         ends.append(theirs)
         return theirs
 
