@@ -85,13 +85,6 @@ def test_one_that_does_not_repeat_has_no_such_part(owner, caller):
     assert (answer.status_code, "does not repeat" in answer.text) == (409, True)
 
 
-def test_a_stranger_acknowledges_and_deletes_nothing(owner, caller, stranger, rings):
-    stranger.get(HISTORY)
-    for what in ("acknowledge", "delete"):
-        assert stranger.post(f"{HISTORY}/{rings}/{what}").status_code == 404
-    assert rung(caller, rings) == ("waiting", 0)
-
-
 # --- sent later ---------------------------------------------------------------------------------------------
 
 

@@ -225,23 +225,6 @@ def test_the_address_is_shown_as_a_qr_code(alert, monkeypatch):
     assert made == [f"http://localhost/p/{alert.hook.code}"]
 
 
-GETS = ["", "/qr.svg"]
-POSTS = ["", "/preview", "/replay", "/preset", "/settings", "/switch", "/rotate", "/delete", "/forget"]
-
-
-def test_another_accounts_alert_is_as_good_as_unknown(alert, stranger):
-    alert.post({"a": "secret"})
-    before, unknown = everything(), "/app/alerts/" + "0" * 32
-    for ending in GETS:
-        foreign, none = (stranger.get(path + ending) for path in (alert.path, unknown))
-        assert (foreign.status_code, foreign.text) == (404, none.text), ending
-    for ending in POSTS:
-        body = "{}" if ending == "/preview" else {"preset": "grafana"}
-        foreign, none = (stranger.post(path + ending, body) for path in (alert.path, unknown))
-        assert (foreign.status_code, foreign.text) == (404, none.text), ending
-    assert everything() == before and names(stranger) == []
-
-
 def test_a_name_turns_nothing_around_in_what_is_said_of_it(service, owner):
     alert = AlertPage(service, owner, name="ci \u202etxt.exe")
     said = owner.post(f"{alert.path}/delete")

@@ -63,13 +63,6 @@ def test_what_is_no_answer_is_refused(owner, caller, asked, position):
     assert everything() == before
 
 
-def test_nobody_answers_for_another_account_or_what_is_not_there(owner, stranger, caller, asked):
-    assert answer(stranger, asked, position="0").status_code == 404
-    for unknown in ("0" * 32, "x", "%00"):
-        assert answer(owner, unknown, position="0").status_code == 404
-    assert answer_of(caller, asked) is None
-
-
 def test_a_notification_without_buttons_has_none_on_its_page(owner, caller):
     page = notification_page(owner, caller.send().json["notification"]["id"])
     assert page.forms("/answer") == [] and "Answered" not in page.main

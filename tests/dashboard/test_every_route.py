@@ -8,6 +8,7 @@ import pytest
 
 from app import COMPATIBLE_ROUTES, ROUTES
 from tests.support.accounts import OTHER
+from tests.support.forms import PAGES_OF_THE_OWNER, Forms
 from tests.support.rows import each
 from tests.support.tables import everything
 from web import guards
@@ -81,6 +82,25 @@ def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(serv
         assert answers[0][0] in (303, 404), (method, rule)
     changed = [table for table, rows in everything().items() if rows != before[table]]
     assert set(changed) <= {"api_key", "session"}  # when the stranger's were last used
+
+
+PAGES = [path for path in PAGES_OF_THE_OWNER if path != "/app/settings"]  # which says how often a key was used
+LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices")
+
+
+def test_nothing_of_an_account_is_on_a_page_or_in_a_list_of_another(service, owner, stranger, push_service):
+    caller, theirs = service.caller(OTHER), service.caller()
+    metric = {"metricId": "cpu", "metricName": "CPU", "value": 1}
+
+    def shown():
+        pages = {path: stranger.page(path).text for path in PAGES}
+        return pages | {path: caller.get(path).json for path in LISTS}
+
+    shown()  # the key is used from now on
+    before = shown()
+    Forms(service, owner, push_service)
+    theirs.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": [metric]})
+    assert shown() == before
 
 
 def hostile(chance, route, ids):

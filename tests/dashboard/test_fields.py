@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.pages import HISTORY, Visitor, device_ids, notification_page
+from tests.support.pages import HISTORY, device_ids, notification_page
 
 URL = "https://nas.example.org/a?b=1&c=%22"
 
@@ -142,15 +142,6 @@ def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
 def test_a_wrong_least_priority_is_refused_on_the_page(service, owner, browser, wrong):
     answer = owner.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": wrong})
     assert answer.status_code == 422 and "The priority must be" in answer.text
-
-
-def test_anothers_device_is_none(service, owner, browser):
-    service.flask("account", "create", "b@example.org", "--password-stdin", stdin="another good password")
-    stranger = Visitor(service)
-    stranger.sign_in("b@example.org", "another good password")
-    stranger.get("/app/devices")
-    answer = stranger.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": "high"})
-    assert answer.status_code == 404
 
 
 def test_a_test_reaches_a_device_whatever_its_least_priority_is(service, owner, browser):

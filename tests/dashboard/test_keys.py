@@ -182,16 +182,3 @@ def test_a_key_names_the_devices_that_it_added(service, owner):
     page = owner.page("/app/keys")
     assert "Phone" in page.section("phone app") and "Tablet" in page.section("phone app")
     assert "Phone" not in page.section("idle")
-
-
-def test_another_accounts_key_id_is_as_good_as_unknown(service, owner, stranger):
-    caller = Caller(service, make_key(owner))
-    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
-    foreign, unknown = (stranger.post(f"/app/keys/{tried}/revoke") for tried in (key_id, "0" * 32))
-    assert (foreign.status_code, foreign.text) == (404, unknown.text)
-    assert caller.send().status_code == 200
-
-
-def test_another_accounts_keys_are_not_listed(owner, stranger):
-    full_key = make_key(owner, "mine alone")
-    assert "mine alone" not in stranger.get("/app/keys").text and full_key[:16] not in stranger.get("/app/keys").text

@@ -48,12 +48,6 @@ def test_an_unknown_notification_is_a_404_with_a_sentence(owner, tried):
     assert answer.status_code == 404 and Page(answer.text).texts_of("p")[0].endswith(".")
 
 
-def test_another_accounts_notification_is_as_good_as_unknown(owner, caller, stranger):
-    sent = caller.send("mine").json["notification"]
-    foreign, unknown = (stranger.get(f"{HISTORY}/{tried}") for tried in (sent["id"], "0" * 32))
-    assert (foreign.status_code, foreign.text) == (404, unknown.text)
-
-
 # --- one notification: what became of it --------------------------------------------------------------------
 
 

@@ -2,8 +2,6 @@
 
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import pytest
-
 from core import metric_rules
 from models import Account
 from store import custom_metrics, database
@@ -281,24 +279,6 @@ def test_after_the_last_rule_of_a_metric_without_values_watches_come(owner):
     owner.get("/app/watches")
     page = owner.done(f"/app/metrics/rules/{rule.id}/delete", leads_to="/app/watches")
     assert "Rule deleted: > 90" in page.said("status")[0]
-
-
-def test_another_accounts_rule_is_not_there(owner, stranger):
-    rule = make()
-    stranger.get("/app/watches")
-    foreign = stranger.post(f"/app/metrics/rules/{rule.id}/delete")
-    unknown = stranger.post("/app/metrics/rules/unknown/delete")
-    assert (foreign.status_code, foreign.text) == (404, unknown.text)
-    assert rules_of() == [("home", "cpu", "> 90")]
-    assert stranger.get(address()).status_code == 404
-    assert "> 90" not in stranger.page("/app/watches").main
-
-
-@pytest.mark.parametrize("path", [address(), "/app/metrics/rules/x/delete"])
-def test_who_is_not_signed_in_is_led_to_the_sign_in(owner, visitor, path):
-    visitor.get("/app/login")
-    assert visitor.post(path, FORM).location.startswith("/app/login")
-    assert rules_of() == []
 
 
 # --- Watches and Home ---------------------------------------------------------------------------------------

@@ -113,14 +113,6 @@ def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, pa
     assert (settings_of(service), owner.get(path).status_code) == ([], 404)
 
 
-@pytest.mark.parametrize("action", ["", "/pause", "/resume", "/delete"])
-def test_another_accounts_heartbeat_is_not_there(service, stranger, beat, action):
-    stranger.get("/app/watches")
-    assert stranger.get(f"/app/watches/{beat.id}").status_code == 404
-    assert stranger.post(f"/app/watches/{beat.id}{action}", FORM).status_code == 404
-    assert settings_of(service) == [["Backup", "1h", "10m", "4"]]
-
-
 def test_home_warns_of_what_is_down(owner, beat, path):
     assert "has been down since" not in owner.page("/app/").text
     beat.ping("/fail")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.support.accounts import OTHER
 from tests.support.alarms import acknowledge, detail, every, ring
 
 
@@ -44,12 +43,6 @@ def test_its_body_does_not_matter(owner, rings, data):
 def test_an_unknown_one_is_a_404(owner, path):
     answer = owner.post(f"/notifications/{path}/acknowledge")
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
-
-
-def test_another_accounts_is_as_good_as_unknown(service, owner, rings):
-    service.account(OTHER)
-    assert service.caller(OTHER).post(f"/notifications/{rings}/acknowledge").status_code == 404
-    assert detail(owner, rings)["acknowledge"]["state"] == "waiting"
 
 
 def test_one_that_does_not_repeat_is_a_409(owner):

@@ -96,13 +96,6 @@ def test_every_alert_is_listed_however_many_there_are(owner):
     assert len(owner.alerts()) == 250
 
 
-def test_an_account_sees_only_its_own_alerts(owner, pro):
-    create(1, account=1)
-    create(2, account=2)
-    assert [alert["id"] for alert in owner.alerts()] == ["alert-1"]
-    assert [alert["id"] for alert in pro.alerts()] == ["alert-2"]
-
-
 def test_query_parameters_change_nothing(owner):
     for number in range(1, 4):
         create(number)

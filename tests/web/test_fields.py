@@ -258,15 +258,6 @@ def test_a_notification_has_its_status_on_each_device(owner, push_service, moved
     }
 
 
-def test_anothers_notification_is_as_one_that_does_not_exist(owner, pro):
-    mine = sent(owner)
-    answers = [
-        pro.get(f"/notifications/{id_}") for id_ in (mine["id"], "0" * 32, "x", "%00", "'", mine["id"].upper())
-    ]
-    assert {(one.status_code, one.data) for one in answers} == {(404, answers[0].data)}
-    assert answers[0].json["code"] == "NOT_FOUND"
-
-
 def test_a_get_of_send_is_a_405(owner):
     answer = owner.get("/notifications/send")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

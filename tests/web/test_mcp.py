@@ -460,12 +460,6 @@ def test_a_refusal_is_a_result_for_the_assistant_to_read(owner, tool, arguments,
     assert call(owner, tool, arguments) == refused
 
 
-def test_another_accounts_key_is_unknown(owner, pro):
-    key_id = pro.get("/api-keys").json["apiKeys"][0]["id"]
-    assert call(owner, "revoke_api_key", {"keyId": key_id})["isError"]
-    assert ask(pro, "ping").status_code == 200
-
-
 # Faults
 
 

@@ -123,11 +123,6 @@ def test_a_name_is_only_text_in_what_it_says(service, owner):
     assert told(owner) == [(f"{name} is down", "It reported a failure.")]
 
 
-def test_a_key_of_another_account_does_not_list_it(service, beat):
-    service.account("other@example.org")
-    assert service.caller("other@example.org").get("/watches").json == {"ok": True, "watches": [], "rules": []}
-
-
 def test_the_list_has_every_field(owner, beat, moved_clock):
     beat.ping()
     assert owner.get("/watches").json == {

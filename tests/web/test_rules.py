@@ -37,12 +37,6 @@ def test_the_list_has_every_field_newest_first(service, owner, beat, moved_clock
     ]
 
 
-def test_another_accounts_key_does_not_list_them(service, owner):
-    Ruled(service, owner, "> 90")
-    service.account("other@example.org")
-    assert service.caller("other@example.org").get("/watches").json["rules"] == []
-
-
 def statements(monkeypatch, work):
     """The statements about metrics and rules that `work` runs."""
     seen, run = [], database.run

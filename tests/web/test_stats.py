@@ -70,11 +70,6 @@ def test_a_replayed_send_is_counted_once(owner):
     assert counts(owner) == (1, 1, 1)
 
 
-def test_another_accounts_notifications_are_not_counted(owner, pro):
-    pro.send()
-    assert counts(owner) == (0, 0, 0)
-
-
 def test_every_key_of_the_account_sees_the_same_statistics(service, owner):
     service.caller(name="second").send()
     assert counts(owner) == (1, 1, 1)
