@@ -6,11 +6,10 @@ import click
 import pytest
 
 import cli
-from tests.support.accounts import OWNER, PASSWORD
+from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.commands import UNRULY, said
 from tests.support.rows import each
 
-OTHER = "other@example.org"
 NOT_UTF_8 = os.fsdecode(b"caf\xe9")  # as Python sees such an argument
 COMMANDS = [
     *("account set EMAIL --plan pro", "account delete EMAIL --yes"),

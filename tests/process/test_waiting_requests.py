@@ -9,11 +9,10 @@ import pytest
 from core import answers
 from core.long_poll import MAX_WAITING, MAX_WAITING_OF_ACCOUNT
 from models import Account
-from tests.support.accounts import OWNER
+from tests.support.accounts import OTHER, OWNER
 from tests.support.buttons import ANSWERS
 from tests.support.server import UNDELAYED_S, bearer, in_threads, join, wait_until
 
-OTHER = "other@example.org"
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 
 
