@@ -17,12 +17,6 @@ from tests.support.times import DAY_S
 # --- the link that makes the owner's account ----------------------------------------------------------------
 
 
-def test_looking_at_the_set_up_link_does_not_spend_it(visitor):
-    link = setup_link()
-    assert [visitor.get(link).status_code for _ in range(3)] == [200, 200, 200]
-    assert visitor.post(link, setup_form()).status_code == 303
-
-
 def test_the_set_up_form_makes_the_account(service, visitor):
     link = setup_link()
     visitor.get(link)
@@ -37,32 +31,6 @@ def test_the_set_up_form_asks_for_the_limits_once(service, visitor):
     ]
     visitor.post(link, setup_form(plan="pro"))
     assert [line[1] for line in lines_of(service, "account", "list")] == ["pro"]
-
-
-def test_the_set_up_form_signs_in_and_leads_home(visitor):
-    link = setup_link()
-    visitor.get(link)
-    answer = visitor.post(link, setup_form())
-    assert (answer.status_code, answer.location) == (303, "/app/")
-    assert visitor.is_signed_in
-
-
-def test_the_password_of_the_set_up_form_signs_in_later(service, visitor):
-    link = setup_link()
-    visitor.get(link)
-    visitor.post(link, setup_form())
-    later = Visitor(service)
-    assert later.sign_in().status_code == 303 and later.is_signed_in
-
-
-def test_the_set_up_link_works_once(service, visitor):
-    link, late = setup_link(), Visitor(service)
-    visitor.get(link)
-    late.get(link)
-    visitor.post(link, setup_form())
-    assert late.post(link, setup_form(email="late@example.org")).status_code == 404
-    assert late.get(link).status_code == 404
-    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
 
 
 WRONG_SETUPS = [
@@ -81,55 +49,25 @@ WRONG_SETUPS = [
 ]
 
 
-@each("wrong, named", WRONG_SETUPS)
-def test_wrong_input_to_the_set_up_form_is_answered_with_a_sentence(visitor, wrong, named):
+@pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
+def test_wrong_input_to_the_set_up_form_is_told_makes_no_account_and_leaves_the_link(visitor, wrong, named):
     link = setup_link()
     visitor.get(link)
     answer = visitor.post(link, setup_form(**wrong))
     (sentence,) = Page(answer.text).said("alert")
     assert answer.status_code == 422
     assert named in sentence and sentence.endswith(".")
-
-
-@pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
-def test_wrong_input_to_the_set_up_form_makes_no_account_and_leaves_the_link(visitor, wrong, named):
-    link = setup_link()
-    visitor.get(link)
-    visitor.post(link, setup_form(**wrong))
     assert not accounts.any_account()
     assert visitor.post(link, setup_form()).status_code == 303
 
 
 @pytest.mark.usefixtures("all_time_zones")
-def test_wrong_input_to_the_set_up_form_keeps_what_was_typed(visitor):
-    link = setup_link()
-    visitor.get(link)
-    answer = visitor.post(link, setup_form(password="short"))
-    assert Page(answer.text).value("email") == OWNER
-    assert Page(answer.text).chosen("time_zone") == "Europe/Berlin"
-
-
-def test_a_password_that_was_typed_is_never_sent_back(visitor):
+def test_wrong_input_to_the_set_up_form_keeps_what_was_typed_but_the_password(visitor):
     link = setup_link()
     visitor.get(link)
     answer = visitor.post(link, setup_form(email="wrong", password="a-secret-of-mine"))
-    assert answer.status_code == 422 and "a-secret-of-mine" not in answer.text
-
-
-def test_the_set_up_link_is_good_for_24_hours(visitor, moved_clock):
-    link = setup_link()
-    moved_clock.advance(DAY_S - 1)
-    assert visitor.get(link).status_code == 200
-    moved_clock.advance(1)
-    assert visitor.get(link).status_code == 404
-
-
-def test_a_set_up_link_that_grew_old_while_its_page_was_open_makes_no_account(visitor, moved_clock):
-    link = setup_link()
-    visitor.get(link)
-    moved_clock.advance(DAY_S)
-    assert visitor.post(link, setup_form()).status_code == 404
-    assert not accounts.any_account()
+    assert Page(answer.text).value("email") == "wrong" and "a-secret-of-mine" not in answer.text
+    assert Page(answer.text).chosen("time_zone") == "Europe/Berlin"
 
 
 @sqlite_only
@@ -231,31 +169,6 @@ def test_the_link_of_account_create_takes_no_wrong_time_zone_and_stays(service, 
     assert visitor.post(password_link, setup_form()).status_code == 303
 
 
-def test_the_link_of_account_create_sets_the_password_and_signs_in(service, visitor, password_link):
-    visitor.get(password_link)
-    answer = visitor.post(password_link, {"password": PASSWORD})
-    assert (answer.status_code, answer.location) == (303, "/app/")
-    assert visitor.is_signed_in
-    assert Visitor(service).sign_in().status_code == 303
-
-
-def test_the_link_of_account_create_works_once(service, visitor, password_link):
-    visitor.get(password_link)
-    visitor.post(password_link, {"password": PASSWORD})
-    thief = Visitor(service)
-    thief.get("/app/login")
-    assert thief.get(password_link).status_code == 404
-    assert thief.post(password_link, {"password": "another password"}).status_code == 404
-    assert Visitor(service).sign_in().status_code == 303
-
-
-def test_the_link_of_account_create_is_good_for_24_hours(visitor, password_link, moved_clock):
-    moved_clock.advance(DAY_S - 1)
-    assert visitor.get(password_link).status_code == 200
-    moved_clock.advance(1)
-    assert visitor.get(password_link).status_code == 404
-
-
 def test_the_link_of_account_create_sets_the_time_zone_and_never_the_address(service, visitor, password_link):
     visitor.get(password_link)
     visitor.post(password_link, setup_form(email="thief@example.org"))
@@ -272,3 +185,37 @@ def test_a_password_that_is_too_short_leaves_the_link_of_account_create(visitor,
 @pytest.mark.parametrize("password", ["", PASSWORD, "pocketbell"])
 def test_nobody_signs_in_to_an_account_without_a_password(visitor, password_link, password):
     assert visitor.sign_in(OWNER, password).status_code == 422
+
+
+# --- either -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["makes the account", "sets a password"])
+def link(request, service):
+    return setup_link() if request.param == "makes the account" else request.getfixturevalue("password_link")
+
+
+def test_either_link_sets_a_password_signs_in_and_leads_home(service, visitor, link):
+    assert [visitor.get(link).status_code for _ in range(3)] == [200, 200, 200]  # to look at it does not spend it
+    answer = visitor.post(link, setup_form())
+    assert (answer.status_code, answer.location) == (303, "/app/")
+    assert visitor.is_signed_in and Visitor(service).sign_in().status_code == 303
+
+
+def test_either_link_works_once(service, visitor, link):
+    late = Visitor(service)
+    for browser in (visitor, late):
+        browser.get(link)
+    visitor.post(link, setup_form())
+    assert late.post(link, setup_form(email="late@example.org", password="another password")).status_code == 404
+    assert late.get(link).status_code == 404
+    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
+    assert Visitor(service).sign_in().status_code == 303
+
+
+def test_either_link_is_good_for_24_hours_also_if_its_page_was_opened_before(visitor, moved_clock, link):
+    moved_clock.advance(DAY_S - 1)
+    assert visitor.get(link).status_code == 200
+    moved_clock.advance(1)
+    assert (visitor.get(link).status_code, visitor.post(link, setup_form()).status_code) == (404, 404)
+    assert not visitor.is_signed_in
