@@ -51,12 +51,6 @@ def test_a_generated_key_is_answered_once_in_full(owner, moved_clock):
     assert type(key["id"]) is str
 
 
-@pytest.mark.parametrize("plan", ["starter", "pro", "scale"])
-def test_every_plans_keys_use_the_test_marker(service, plan):
-    service.account("any@example.org", plan)
-    assert generate(service.caller("any@example.org"))["fullKey"].startswith("sk_test_")
-
-
 def test_a_generated_key_works_at_once_and_for_its_own_account(owner):
     other = using(owner, generate(owner))
     sent = other.send().json["notification"]
@@ -117,12 +111,6 @@ def test_an_account_has_at_most_1000_live_keys(service, pro):
     assert len(key_list(pro)) == 1_001  # the revoked one is still listed
 
 
-def test_another_accounts_keys_do_not_count(pro, owner):
-    for _ in range(50):
-        generate(pro)
-    assert len(key_list(owner)) == 1
-
-
 # Listing
 
 
@@ -153,12 +141,6 @@ def test_the_list_has_every_key_newest_first_and_none_in_full(owner, moved_clock
             ],
         },
     )
-
-
-def test_a_full_key_is_never_listed(owner):
-    keys = [owner.key, generate(owner)["fullKey"]]
-    text = owner.get("/api-keys").text
-    assert not any(key in text or key[16:] in text for key in keys)
 
 
 # Revoking
@@ -212,24 +194,6 @@ def test_a_key_revoked_by_command_stops_at_once(service, owner):
     assert service.flask("key", "revoke", "owner@example.org", key["id"]).exit_code == 0
     assert other.get("/stats").status_code == 401
     assert type(listed(owner, key["id"])["revokedAt"]) is int
-
-
-def test_revoking_one_key_leaves_the_others(owner):
-    keys = [generate(owner) for _ in range(3)]
-    owner.delete(f"/api-keys/{keys[1]['id']}")
-    assert [using(owner, key).get("/stats").status_code for key in keys] == [200, 401, 200]
-
-
-@each(
-    "key_id",
-    ["x", "0", "-1", "null", "%20", "%00", "'%20OR%201=1--", "%25", "_", "é", "😀", "a" * 10_000, "%ff", "1e3"],
-)
-def test_an_id_of_any_other_shape_does_not_exist(owner, key_id):
-    answer = owner.delete(f"/api-keys/{key_id}")
-    assert (answer.status_code, answer.json) == (
-        404,
-        {"ok": False, "error": ANY, "code": "NOT_FOUND", "statusCode": 404},
-    )
 
 
 def test_neither_the_key_nor_its_preview_serves_as_its_id(owner):

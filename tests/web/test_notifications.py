@@ -227,18 +227,12 @@ def test_a_page_ends_early_at_500_kb_and_the_next_one_goes_on(pro, body, count, 
 
 @pytest.mark.parametrize(
     "limit, count",
-    [("1", 1), ("2", 2), ("007", 7), ("99", 99), ("100", 100), ("101", 100), ("1000", 100), ("9" * 30, 100)],
+    [("1", 1), ("2", 2), ("007", 7), ("99", 99), ("100", 100), ("101", 100), ("9" * 6_000, 100)],
 )
 def test_a_limit_is_taken_as_at_most_100(pro, limit, count):
     for number in range(102):
         pro.send(str(number))
     assert len(page(pro, limit=limit)[0]) == count
-
-
-def test_a_limit_of_thousands_of_digits_is_taken_as_100(pro):
-    for number in range(101):
-        pro.send(str(number))
-    assert len(page(pro, limit="9" * 6_000)[0]) == 100
 
 
 @each(
@@ -282,34 +276,9 @@ def test_cutting_or_stretching_a_cursor_gets_it_refused(pro, cursor):
         assert answer.status_code == 400, (one, answer.json)
 
 
-@each(
-    "cursor",
-    [
-        *[
-            "0",
-            "1",
-            "-1",
-            "null",
-            "undefined",
-            "NaN",
-            "[1,2]",
-            "WzEsMl0",
-            "WzEsMl0.",
-            ".",
-            "..",
-            "=",
-            "%",
-            "' OR 1=1",
-        ],
-        *["a" * 10_000, "é", "漢字", "😀", "\x00", "\ud7ff", "A.B.C", "e30=", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"],
-    ],
-)
+@each("cursor", ["0", "-1", "null", ".", "..", "%", "a" * 10_000, "é", "😀", "\x00", "1.2.3", "1.é", "A" * 27])
 def test_what_this_service_never_issued_is_refused_as_a_cursor(owner, cursor):
     assert_refused(owner.get(f"/notifications?cursor={quote(cursor, safe='')}"))
-
-
-def test_a_notifications_id_is_not_a_cursor(owner):
-    assert_refused(owner.get(f"/notifications?cursor={owner.send().json['notification']['id']}"))
 
 
 def test_a_cursor_of_another_account_is_refused(owner, pro, cursor):
@@ -317,17 +286,8 @@ def test_a_cursor_of_another_account_is_refused(owner, pro, cursor):
     assert_refused(owner.get(f"/notifications?cursor={quote(cursor)}"))
 
 
-def test_a_cursor_of_another_accounts_empty_history_is_refused(owner, pro):
-    assert_refused(owner.get(f"/notifications?cursor={quote(page(pro)[1]['nextCursor'])}"))
-
-
 def test_a_cursor_serves_every_key_of_its_account(service, pro, cursor):
     assert titles(page(service.caller("pro@example.org", "second"), cursor=cursor)[0]) == ["1", "0"]
-
-
-def test_a_cursor_may_be_used_again_and_with_another_limit(pro, cursor):
-    for limit in (1, 2, 1, 100):
-        assert titles(page(pro, limit=limit, cursor=cursor)[0]) == ["1", "0"][:limit]
 
 
 def test_a_cursor_outlives_a_restart_and_days(pro, cursor, make_service, moved_clock):
@@ -420,11 +380,6 @@ def test_patterns_quotes_and_operators_mean_themselves_in_a_search(owner, search
     assert found(owner, search) == [title]
 
 
-def test_a_search_that_nothing_matches_ends_in_an_empty_done_page(owner):
-    owner.send()
-    assert found(owner, "nothing has this") == []
-
-
 @pytest.mark.parametrize("character", ["x", "é", "😀"])
 def test_a_search_of_200_characters_is_taken(owner, character):
     owner.send("t", character * 200)
@@ -487,11 +442,6 @@ def test_a_search_through_a_long_history_without_a_match_ends(long_history):
 def test_paging_through_a_long_history_finds_each_row_once(long_history):
     ids = [row["id"] for row in walk(long_history, limit=100)]
     assert ids == [f"{number:032x}" for number in range(12_000, -1, -1)]
-
-
-def test_the_search_may_change_in_the_middle_of_a_long_history(long_history):
-    _, pagination = page(long_history, search="match", limit=2)
-    assert titles(page(long_history, limit=2, cursor=pagination["nextCursor"])[0]) == ["other", "other"]
 
 
 # History

@@ -4,7 +4,7 @@ import pytest
 
 import models
 from store.database import EVERYBODY, transaction
-from tests.support.accounts import OWNER, account_set
+from tests.support.accounts import account_set
 from tests.support.devices import subscribe
 from tests.support.times import DAY_S, at
 
@@ -37,13 +37,6 @@ def test_a_new_accounts_statistics_are_nought(owner):
             },
         },
     )
-
-
-@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
-def test_the_plan_and_its_days_of_history_are_shown(service, plan, days):
-    service.account("any@example.org", plan)
-    shown = stats(service.caller("any@example.org"))
-    assert (shown["plan"], shown["historyLimitDays"]) == (plan, days)
 
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
@@ -190,14 +183,6 @@ def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_c
     for zone in ("Pacific/Kiritimati", "Pacific/Marquesas", "UTC"):
         account_set(service, "--timezone", zone)
     assert counts(owner) == before
-
-
-def test_an_unknown_time_zone_is_refused_and_changes_nothing(service, owner):
-    owner.send()
-    for zone in ("Mars/Olympus", "../etc/passwd", "UTC+25:00", "Europe"):
-        result = service.flask("account", "set", OWNER, "--timezone", zone)
-        assert result.exit_code in (1, 2) and "Traceback" not in result.output
-    assert counts(owner) == (1, 1, 1)
 
 
 # History
