@@ -15,7 +15,7 @@ from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
 from wire.errors import Refused, rest_body
-from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, list_of, record, text
+from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, limited, list_of, record, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
 from wire.validation import (
@@ -313,7 +313,7 @@ TOOLS = {
                 pattern="^[!-~]{1,255}$",
             ),
         },
-        tuple(field.name for field in notification.FIELDS if field.is_required),
+        notification.REQUIRED_FIELDS,
         ("openWorldHint",),
     ),
     "ask": Tool(
@@ -324,7 +324,7 @@ TOOLS = {
         rest.ask,
         {"notification": notification.SCHEMA},
         {
-            "question": text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
+            "question": limited("plain text", MAX_BODY_CHARACTERS),
             "answers": {
                 "type": "array",
                 "description": "what the buttons say; phones may show only the first two beside the question",
@@ -404,7 +404,7 @@ TOOLS = {
         " to the owner at once, and store it nowhere else.",
         rest.make_key,
         {"apiKey": record({**KEY, "fullKey": TEXT})},
-        {"name": text("what it is for", minLength=1, maxLength=MAX_NAME_CHARACTERS)},
+        {"name": limited("what it is for", MAX_NAME_CHARACTERS)},
         ("name",),
     ),
     "list_api_keys": Tool(

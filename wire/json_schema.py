@@ -16,6 +16,11 @@ def text(description: str, **more: Any) -> Schema:
     return {"type": "string", "description": description, **more}
 
 
+def limited(description: str, longest: int) -> Schema:
+    """A string with a description, of 1 to `longest` characters."""
+    return text(description, minLength=1, maxLength=longest)
+
+
 def record(properties: Schema, optional: Schema | None = None) -> Schema:
     """An object that has all of `properties`, and perhaps some of the `optional` ones."""
     return {"type": "object", "properties": properties | (optional or {}), "required": list(properties)}

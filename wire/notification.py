@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
-from wire.json_schema import BOOLEAN, TEXT, TIME, Schema, record, text
+from wire.json_schema import BOOLEAN, TEXT, TIME, Schema, limited, record
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
 
 TITLE_PREFIX = "MCP - "  # before every title that is delivered
@@ -78,11 +78,9 @@ class RequestField(NamedTuple):
     `Refused` (400) that names the field.
     """
 
-    name: str
-    column: str  # the field of `Content`
+    name: str  # that of the field of `Content`, in camel case
     check: Callable[[Any, str], Any]
     schema: Schema
-    is_required: bool = False
     answer_schema: Schema | None = None  # if it is answered in another form than it may be sent
     answered: Callable[[Any], Any] = lambda value: value  # the kept value as it is answered
 
@@ -196,12 +194,13 @@ def _repeating_seconds(default: int, description: str) -> Schema:
     return {"type": "integer", "description": description, **bounds}
 
 
+PRIORITY: Schema = {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY}
 ACTION: Schema = {
     "type": "object",
     "properties": {
-        "label": text("what the button says", minLength=1, maxLength=MAX_LABEL_CHARACTERS),
-        "url": text("http or https: what the button opens", minLength=1, maxLength=MAX_URL_CHARACTERS),
-        "answer": text("what you read if it is pressed first", minLength=1, maxLength=MAX_ANSWER_CHARACTERS),
+        "label": limited("what the button says", MAX_LABEL_CHARACTERS),
+        "url": limited("http or https: what the button opens", MAX_URL_CHARACTERS),
+        "answer": limited("what you read if it is pressed first", MAX_ANSWER_CHARACTERS),
     },
     "required": ["label"],
     "oneOf": [{"required": ["url"]}, {"required": ["answer"]}],
@@ -218,53 +217,29 @@ ACKNOWLEDGE: Schema = {
 
 FIELDS = (
     RequestField(
-        "title",
-        "title",
-        _text(MAX_TITLE_CHARACTERS),
-        text('one line; "MCP - " is put in front', minLength=1, maxLength=MAX_TITLE_CHARACTERS),
-        is_required=True,
+        "title", _text(MAX_TITLE_CHARACTERS), limited('one line; "MCP - " is put in front', MAX_TITLE_CHARACTERS)
     ),
+    RequestField("body", _text(MAX_BODY_CHARACTERS), limited("plain text", MAX_BODY_CHARACTERS)),
     RequestField(
-        "body",
-        "body",
-        _text(MAX_BODY_CHARACTERS),
-        text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
-        is_required=True,
-    ),
-    RequestField(
-        "priority",
         "priority",
         checked_priority,
         {
             "description": "1 or min: for the history alone; 2 or low: silent; 3 or normal, which is the default;"
             " 4 or high; 5 or urgent: stays on the screen",
-            "anyOf": [
-                {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
-                {"type": "string", "enum": list(PRIORITIES)},
-            ],
+            "anyOf": [PRIORITY, {"type": "string", "enum": list(PRIORITIES)}],
         },
-        answer_schema={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
+        answer_schema=PRIORITY,
     ),
     RequestField(
-        "url",
-        "url",
-        checked_url,
-        text("http or https: a tap on the notification opens it", minLength=1, maxLength=MAX_URL_CHARACTERS),
+        "url", checked_url, limited("http or https: a tap on the notification opens it", MAX_URL_CHARACTERS)
     ),
-    RequestField(
-        "tag",
-        "tag",
-        _checked_tag,
-        text("the newest with a tag replaces the earlier ones", minLength=1, maxLength=MAX_TAG_CHARACTERS),
-    ),
+    RequestField("tag", _checked_tag, limited("the newest with a tag replaces the earlier ones", MAX_TAG_CHARACTERS)),
     RequestField(
         "expiresAt",
-        "expires_at",
         _checked_time,
         {"type": "integer", "description": "Unix milliseconds, in the future: after it nothing is tried"},
     ),
     RequestField(
-        "actions",
         "actions",
         _checked_actions,
         {
@@ -277,7 +252,6 @@ FIELDS = (
     ),
     RequestField(
         "acknowledge",
-        "acknowledge",
         _checked_acknowledge,
         {
             "description": "pushed again until the owner acknowledges it; makes the priority 5; true: each minute for"
@@ -289,12 +263,13 @@ FIELDS = (
     ),
     RequestField(
         "deliverAt",
-        "deliver_at",
         _checked_time,
         {"type": "integer", "description": "Unix milliseconds, at most 366 days ahead: held until then"},
     ),
 )
-OPTIONAL_FIELDS = {field.column: field for field in FIELDS if not field.is_required}  # by column
+BY_COLUMN = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", field.name): field for field in FIELDS}
+REQUIRED_FIELDS = ("title", "body")
+OPTIONAL_FIELDS = {column: field for column, field in BY_COLUMN.items() if column not in REQUIRED_FIELDS}
 FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 ALARM: Schema = {
@@ -312,11 +287,11 @@ SCHEMA = record(
 def checked_content(request: Mapping[str, Any]) -> Content:
     """The content of a request to send a notification; `Refused` (400) names the first wrong field."""
     said: dict[str, Any] = {}
-    for field in FIELDS:
+    for column, field in BY_COLUMN.items():
         sent = request.get(field.name)
         if sent is not None:
-            said[field.column] = field.check(sent, field.name)
-        elif field.is_required:
+            said[column] = field.check(sent, field.name)
+        elif column in REQUIRED_FIELDS:
             raise Refused(400, f"{field.name} is required.")
     if "acknowledge" in said:
         said["priority"] = MAX_PRIORITY

@@ -485,7 +485,7 @@ def test_the_api_reference_has_the_statuses_of_the_code():
 def test_the_api_reference_has_the_fields_that_can_be_sent():
     described = SCHEMAS["NotificationInput"]
     assert tuple(described["properties"]) == notification.FIELD_NAMES
-    assert described["required"] == [field.name for field in notification.FIELDS if field.is_required]
+    assert described["required"] == list(notification.REQUIRED_FIELDS)
 
 
 def test_the_api_reference_has_the_fields_that_are_answered():
@@ -495,4 +495,4 @@ def test_the_api_reference_has_the_fields_that_are_answered():
 
 
 def test_every_field_that_can_be_sent_is_part_of_the_content():
-    assert {field.column for field in notification.FIELDS} <= set(notification.Content._fields)
+    assert set(notification.BY_COLUMN) <= set(notification.Content._fields)
