@@ -205,9 +205,7 @@ def test_every_constant_statement_is_understood(opened):
     found, faults = {one for one in statements() if "{}" not in one} - PARTS, []
     with servers.beside(opened) as other:
         for text in found:
-            types = (
-                "(bigint, bigint, bigint, bigint)" if text == alarms.ACKNOWLEDGE else ""
-            )  # as its values have them
+            types = "(bigint, bigint, bigint, bigint)" if text == alarms.ACKNOWLEDGE else ""  # those of its values
             try:
                 other.execute(f"PREPARE one {types} AS {numbered(translated(text))}")
                 other.execute("DEALLOCATE one")

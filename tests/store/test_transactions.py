@@ -21,15 +21,10 @@ SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("
 
 
 @pytest.mark.parametrize("name, value", SETTINGS)
-def test_the_connection_that_opened_the_file_is_durable_and_holds_references(opened, name, value):
-    assert pragma(name) == value
-
-
-@pytest.mark.parametrize("name, value", SETTINGS)
 def test_every_threads_connection_is_durable_and_holds_references(opened, name, value):
     seen = []
     assert in_threads(4, lambda n: seen.append(pragma(name))) == []
-    assert seen == [value] * 4
+    assert [*seen, pragma(name)] == [value] * 5
 
 
 def test_a_wrong_statement_is_no_failed_write(opened):
@@ -86,19 +81,6 @@ def test_a_transaction_within_a_transaction_ends_with_the_outer_one(opened):
     assert look(opened, "SELECT * FROM server_key") == []
 
 
-def test_a_failed_transaction_lets_the_next_thread_write(opened):
-    def fail(n):
-        with database.transaction(database.EVERYBODY):
-            raise ZeroDivisionError
-
-    def write(n):
-        with database.transaction(database.EVERYBODY):
-            database.run("INSERT INTO server_key VALUES ('a', 'b')")
-
-    assert [type(fault) for fault in in_threads(1, fail)] == [ZeroDivisionError]
-    assert in_threads(1, write) == []
-
-
 def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_never_locked_out(opened):
     with database.transaction(database.EVERYBODY):
         database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
@@ -112,12 +94,6 @@ def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_ne
 
     assert in_threads(16, count) == []
     assert look(opened, "SELECT n FROM counter") == [(320,)]
-
-
-def test_what_was_committed_is_there_for_another_program_at_once(opened):
-    with database.transaction(database.EVERYBODY):
-        database.run("INSERT INTO server_key VALUES ('a', 'b')")
-    assert look(opened, "SELECT name, value FROM server_key") == [("a", "b")]
 
 
 def test_nothing_is_written_outside_a_transaction(opened):

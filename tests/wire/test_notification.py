@@ -19,9 +19,9 @@ def short(sent, name):
 @pytest.fixture
 def optional(monkeypatch):
     """As if a notification could be sent with what is `missing`, under the name `lacks`."""
-    field = RequestField("lacks", "missing", short, TEXT)
-    monkeypatch.setattr(notification, "FIELDS", (*notification.FIELDS, field))
-    monkeypatch.setattr(notification, "OPTIONAL_FIELDS", {"missing": field})
+    field = {"missing": RequestField("lacks", short, TEXT)}
+    monkeypatch.setattr(notification, "BY_COLUMN", notification.BY_COLUMN | field)
+    monkeypatch.setattr(notification, "OPTIONAL_FIELDS", field)
 
 
 def checked(**more):
@@ -53,11 +53,5 @@ def test_a_required_field_is_neither_absent_nor_null(name):
 
 def test_an_optional_field_is_answered_under_its_own_name(optional):
     recorded = NotificationRow(1, "1", "held", 7, Content("Disk", "full", missing=("a",)))
-    assert notification.answered(recorded) == {
-        "id": "1",
-        "title": "Disk",
-        "body": "full",
-        "status": "held",
-        "createdAt": 7,
-        "lacks": ("a",),
-    }
+    answered = notification.answered(recorded)
+    assert answered == {"id": "1", "title": "Disk", "body": "full", "status": "held", "createdAt": 7, "lacks": ("a",)}

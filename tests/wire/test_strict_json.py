@@ -37,6 +37,10 @@ def nested(levels, start="[", end="]"):
 # What is not JSON
 
 
+def test_an_empty_body_is_called_empty(owner):
+    assert refusal(send(owner, "")) == "The body is empty at line 1, column 1: it must be a JSON object."
+
+
 @each(
     "value, kind",
     [("null", "null"), ("true", "a boolean"), ("1.5", "a number"), ('"{}"', "a string"), ("[{}]", "an array")],
@@ -80,22 +84,8 @@ def test_a_body_that_is_not_json_is_refused_with_line_and_column(owner, data, wh
 @each(
     "extra",
     [
-        *[
-            "NaN",
-            "Infinity",
-            "-Infinity",
-            "nan",
-            "True",
-            "None",
-            "undefined",
-            "01",
-            "+1",
-            ".5",
-            "1.",
-            "0x10",
-            "1e",
-            "-",
-        ],
+        *["NaN", "Infinity", "-Infinity", "nan", "True", "None", "undefined"],
+        *["01", "+1", ".5", "1.", "0x10", "1e", "-"],
         *["[1,]", '{"a":1,}', "[1 2]", '"\\x41"', '"\\u12"', '"\\u12g4"', '"a\tb"', '"a\nb"', '"a\x00b"', '"\x1f"'],
         *["[", "]", "{", '"', '"a', "[}", "1,", "", "//", "tru", "'a'", "1_0"],
     ],
@@ -108,39 +98,15 @@ def test_what_strict_json_does_not_know_is_refused_with_its_line(owner, extra):
 @each(
     "value",
     [
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e400",
-        "-1e400",
-        "1" + "0" * 308 + "1.0e10",
-        "9" * 101,
-        "-" + "9" * 101,
-        "9" * 5_000,
-        "9" * 100_000,
-        '"\\ud800"',
-        '"\\udc00"',
-        '"a\\ud83d"',
-        '"\\udc00\\ud800"',
-        '"\\ud800\\u0041"',
-        '"\\ud800\\ud800\\udc00"',
-        '"\\u0000"',
-        '"a\\u0000b"',
-        '{"\\ud800": 1}',
-        '{"\\u0000": 1}',
-        '[[{"a": "\\udfff"}]]',
-        '[[{"a": 1e999}]]',
+        *["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1" + "0" * 308 + "1.0e10"],
+        *["9" * 101, "-" + "9" * 101, "9" * 5_000, "9" * 100_000, '[[{"a": 1e999}]]', '[[{"a": "\\udfff"}]]'],
+        *[r'"\ud800"', r'"\udc00"', r'"a\ud83d"', r'"\udc00\ud800"', r'"\ud800\u0041"', r'"\ud800\ud800\udc00"'],
+        *[r'"\u0000"', r'"a\u0000b"', r'{"\ud800": 1}', r'{"\u0000": 1}'],
     ],
 )
 def test_a_value_that_cannot_be_kept_is_refused_with_its_line_even_in_an_unknown_field(owner, value):
     assert place(send(owner, bodied(value)))[0] == 2
     assert owner.listed() == []
-
-
-@each("field", ["title", "body"])
-@each("value", ['"\\ud800"', '"a\\u0000"', "1e400", "NaN", "9" * 101])
-def test_a_value_that_cannot_be_kept_is_refused_in_a_known_field(owner, field, value):
-    place(send(owner, bodied("1", **{field: value})))
 
 
 def test_the_line_counts_the_bodys_line_ends(owner):
@@ -182,19 +148,9 @@ def test_a_byte_order_mark_is_not_json_and_is_called_by_its_name(owner, data):
 
 
 @pytest.mark.parametrize("path", [SEND, "/api/v1/api-keys/generate", "/api/v1/devices"])
-def test_only_an_object_at_the_top_level_is_taken(owner, path):
-    for data in ("[]", "null", "true", "1", '"title"', '[{"title": "t", "body": "b"}]', "1.5", " [] "):
-        refusal(owner.request("POST", path, data=data.encode()))
-
-
-@pytest.mark.parametrize("path", [SEND, "/api/v1/api-keys/generate", "/api/v1/devices"])
-def test_every_route_with_a_body_refuses_what_is_not_json(owner, path):
-    for data in (None, b"", b" \n", b"{", b"{}x"):
+def test_every_route_with_a_body_takes_nothing_but_a_json_object(owner, path):
+    for data in (None, b"", b" \n", b"{", b"{}x", b"[]", b"null", b"true", b"1.5", b'"title"', b' [{"title": "t"}] '):
         refusal(owner.request("POST", path, data=data))
-
-
-def test_an_empty_body_is_not_json_and_is_refused_with_line_and_column(owner):
-    assert place(send(owner, "")) == (1, 1)
 
 
 # Nesting
@@ -242,10 +198,10 @@ def test_brackets_side_by_side_are_no_nesting(owner):
             "[]",
             "{}",
             '""',
-            '"\\u0001"',
-            '"\\ud83d\\ude00"',
+            r'"\u0001"',
+            r'"\ud83d\ude00"',
             '"\x7f"',
-            '"\\/"',
+            r'"\/"',
             '{"": {"": 1}}',
             "1E+2",
         ],
@@ -353,19 +309,9 @@ def test_a_fields_name_is_exact(owner, name):
 @each(
     "content_type",
     [
-        None,
-        "",
-        "text/plain",
-        "application/xml",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "multipart/form-data",
-        "application/octet-stream",
-        "application/json; charset=utf-16",
-        "application/json; charset=latin-1",
-        "application/json; charset=nonsense",
-        "nonsense",
-        ";;;",
+        *[None, "", "text/plain", "application/xml", "application/x-www-form-urlencoded", "application/octet-stream"],
+        *["multipart/form-data", "multipart/form-data; boundary=x", "application/json; charset=utf-16"],
+        *["application/json; charset=latin-1", "application/json; charset=nonsense", "nonsense", ";;;"],
     ],
 )
 def test_the_body_is_json_in_utf_8_whatever_it_is_called(owner, content_type):
