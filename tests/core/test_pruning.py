@@ -81,21 +81,6 @@ def test_a_row_is_removed_within_a_day_of_growing_too_old(service, owner, moved_
     assert stored(service) == [newer]
 
 
-def test_the_last_row_of_all_is_removed_too(service, owner, moved_clock):
-    sent(owner)
-    moved_clock.advance(31 * DAY_S)
-    service.work()
-    assert stored(service) == []
-
-
-def test_each_account_keeps_what_its_own_plan_says(service, owner, pro, moved_clock):
-    sent(owner)
-    kept = sent(pro)
-    moved_clock.advance(31 * DAY_S)
-    service.work()
-    assert stored(service) == [kept] == [row["id"] for row in pro.listed()]
-
-
 def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock):
     sent(pro)
     moved_clock.advance(31 * DAY_S)
@@ -114,13 +99,6 @@ def test_a_greater_plan_keeps_what_was_not_removed_yet(service, owner, moved_clo
     moved_clock.advance(2 * DAY_S)
     service.work()
     assert stored(service) == [first] == [row["id"] for row in owner.listed()]
-
-
-def test_an_alerts_notifications_are_removed_like_those_sent(service, owner, newer):
-    service.alert().post({"message": "a"})
-    kept = newer()
-    service.work()
-    assert stored(service) == [kept]
 
 
 @pytest.mark.parametrize("status, left", [(201, "delivered"), (410, "failed")])
@@ -144,18 +122,6 @@ def test_more_old_rows_than_one_transaction_takes_go_over_the_rounds(service, ow
         service.work()
         moved_clock.advance(1)
     assert stored(service) == [newer]
-
-
-def test_one_accounts_many_old_rows_do_not_keep_anothers(service, owner, newer, moved_clock):
-    service.account("other@example.org")
-    sent(owner)
-    copy_first_row(service, 1_299, every_ms=1_000)
-    sent(service.caller("other@example.org"))
-    kept = newer()
-    for _ in range(6):
-        service.work()
-        moved_clock.advance(1)
-    assert stored(service) == [kept]
 
 
 def test_removing_goes_on_after_a_round_in_which_the_file_could_not_be_written(service, owner, newer, moved_clock):
@@ -183,28 +149,6 @@ def test_the_count_of_all_time_and_the_alerts_stay_as_they_were(service, owner, 
     assert [owner.get(path).json for path in ("/stats", "/alerts")] == before
     assert before[0]["stats"]["totalNotificationsAllTime"] == 2
     assert before[1]["alerts"][0]["notificationCount"] == 1
-
-
-def test_keys_devices_and_webhook_addresses_work_as_before(service, owner, browser, moved_clock):
-    hook = service.alert()
-    hook.post({"message": "a"})
-    moved_clock.advance(31 * DAY_S)
-    service.work()
-    assert [key["revokedAt"] for key in owner.get("/api-keys").json["apiKeys"]] == [None]
-    assert hook.post({"message": "b"}).json["status"] == "delivered"
-    assert [one["notification"]["body"] for one in browser.messages] == ["a", "b"]
-    assert [row["body"] for row in owner.listed()] == ["b"]
-
-
-def test_a_cursor_stays_valid_when_its_row_is_removed(service, owner, moved_clock):
-    for _ in range(5):
-        sent(owner)
-    cursor = owner.get("/notifications?limit=2").json["pagination"]["nextCursor"]
-    moved_clock.advance(31 * DAY_S)
-    service.work()
-    page = owner.get(f"/notifications?limit=2&cursor={cursor}")
-    assert page.status_code == 200
-    assert (page.json["notifications"], page.json["pagination"]["isDone"]) == ([], True)
 
 
 def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_removed(service, owner, moved_clock):
@@ -236,20 +180,9 @@ def counted(caller):
     return stats["notificationsThisMonth"], stats["totalNotificationsAllTime"]
 
 
-def test_the_month_still_counts_a_day_that_was_removed(owner, removed_first_day):
-    assert counted(owner) == (3, 3)
-
-
-@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "Pacific/Marquesas", "Asia/Kathmandu"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
 def test_another_time_zone_does_not_lose_what_was_removed(service, owner, removed_first_day, zone):
     account_set(service, "--timezone", zone)
-    assert counted(owner) == (3, 3)
-
-
-def test_time_zones_changed_to_and_fro_do_not_lose_what_was_removed(service, owner, removed_first_day):
-    for zone in ("Asia/Tokyo", "America/New_York", "UTC", "Europe/Berlin"):
-        account_set(service, "--timezone", zone)
-        service.work()
     assert counted(owner) == (3, 3)
 
 
@@ -339,13 +272,6 @@ def test_idempotency_keys_older_than_24_hours_are_removed_and_their_notification
     service.work()
     assert idempotency_keys(service) == ["second"]
     assert len(stored(service)) == 2
-
-
-def test_an_idempotency_key_stays_for_24_hours(service, owner, moved_clock):
-    owner.send(headers={"Idempotency-Key": "first"})
-    moved_clock.advance(DAY_S - 60)
-    service.work()
-    assert idempotency_keys(service) == ["first"]
 
 
 def test_more_old_idempotency_keys_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):

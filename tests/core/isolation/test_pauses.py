@@ -157,14 +157,6 @@ def test_retries_without_an_answer_count_too(ann, device, service, moved_clock):
     assert len(phone.pushes) == 3
 
 
-def test_an_event_at_an_alert_webhook_does_not_reach_it_either(ann, device, service):
-    phone = device(ann)
-    unanswered(ann, phone)
-    answer = service.alert(email="ann@example.org").post({"title": "Disk"})
-    assert (answer.status_code, answer.json) == (200, {"ok": True, "status": "pending", "notificationId": ANY})
-    assert len(phone.pushes) == 3
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_left_alone_for_30_seconds_and_no_longer(ann, device, moved_clock, kind):
     phone = device(ann, kind)
@@ -173,17 +165,6 @@ def test_it_is_left_alone_for_30_seconds_and_no_longer(ann, device, moved_clock,
     assert (sent(ann), len(phone.pushes)) == ("pending", 3)
     moved_clock.advance(2)
     assert (sent(ann), len(phone.pushes)) == ("delivered", 4)
-
-
-def test_what_comes_meanwhile_does_not_prolong_the_30_seconds(ann, device, moved_clock):
-    phone = device(ann)
-    unanswered(ann, phone)
-    for _ in range(PAUSE_S - 1):
-        moved_clock.advance(1)
-        assert sent(ann) == "pending"
-    assert len(phone.pushes) == 3
-    moved_clock.advance(2)
-    assert sent(ann) == "delivered"
 
 
 def test_the_worker_leaves_it_alone_too(ann, device, service, moved_clock):
@@ -238,18 +219,6 @@ def test_the_next_attempt_keeps_its_place_in_the_backoff(ann, bob, device, servi
     assert (len(phone.pushes), listed(bob)) == (3, ["delivered"])
 
 
-def test_a_provider_that_never_answers_again_ends_in_failed_after_24_hours(ann, device, service, moved_clock):
-    phone = device(ann)
-    unanswered(ann, phone)
-    phone.answers = Always(phone.then(0).answers)
-    for _ in range(4 * 23):
-        later(service, moved_clock, 900)
-    assert listed(ann) == ["pending"] * 3
-    for _ in range(4 * 3):
-        later(service, moved_clock, 900)
-    assert listed(ann) == ["failed"] * 3
-
-
 def test_it_is_forgotten_on_restart(ann, device, service):
     unanswered(ann, device(ann))
     open_service(service.app, service.settings)
@@ -279,26 +248,6 @@ def test_what_another_device_has_goes_to_the_one_left_alone_when_that_has_ended(
     later(service, moved_clock, PAUSE_S + 1)
     later(service, moved_clock, ROUND_S)
     assert (len(quiet.messages), len(other.messages), len(other.pushes)) == (4, 4, 4)
-
-
-def test_the_worker_goes_on_with_other_origins(ann, device, service, moved_clock):
-    quiet, other = device(ann, "apns"), device(ann)
-    quiet.then(0)
-    pending(ann, other)
-    moved_clock.advance(20)
-    for _ in range(2):
-        quiet.then(0)
-        assert sent(ann) == "delivered"
-    later(service, moved_clock, 10)
-    assert (len(other.messages), len(quiet.pushes)) == (3, 3)
-
-
-def test_it_is_the_provider_and_not_the_account_that_is_left_alone(ann, bob, device):
-    mine, theirs = device(ann), device(bob)
-    unanswered(ann, mine, 2)
-    unanswered(bob, theirs, 1)
-    assert (sent(ann), sent(bob)) == ("pending", "pending")
-    assert (len(mine.pushes), len(theirs.pushes)) == (2, 1)
 
 
 # The probe
@@ -381,33 +330,6 @@ def test_after_it_has_ended_it_takes_three_again(ann, device, moved_clock):
     assert sent(ann) == "delivered"
     unanswered(ann, phone, 2)
     assert sent(ann) == "delivered"
-
-
-def test_what_waited_for_the_probe_is_delivered_once(ann, device, service, moved_clock):
-    phone = device(ann)
-    unanswered(ann, phone)
-    assert [sent(ann) for _ in range(20)] == ["pending"] * 20
-    later(service, moved_clock, PAUSE_S + 1)
-    later(service, moved_clock, ROUND_S)
-    assert listed(ann) == ["delivered"] * 23
-    assert (len(phone.messages), len(phone.pushes)) == (23, 26)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_provider_that_was_down_for_a_minute_missed_arrives_once_within_two_steps(
-    ann, device, service, moved_clock, kind
-):
-    phone = device(ann, kind)
-    phone.answers = Always(phone.then(0).answers)
-    for _ in range(20):
-        assert sent(ann) == "pending"
-        for _ in range(3):
-            later(service, moved_clock, 1)
-    phone.answers = []
-    for _ in range(30 + 60):
-        later(service, moved_clock, 1)
-    assert listed(ann) == ["delivered"] * 20
-    assert len(phone.messages) == 20
 
 
 @pytest.mark.parametrize("bad_devices", [1, 3])
