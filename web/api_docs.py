@@ -51,6 +51,13 @@ def show_page() -> str:
     )
 
 
+def answer_schema(operation_id: str) -> Schema:
+    """The JSON Schema of what an operation answers where nothing is refused."""
+    operation = next(one for one in _operations() if one["operationId"] == operation_id)
+    schema: Schema = operation["good"][0]["content"]["application/json"]["schema"]
+    return schema
+
+
 # --- reading the file ---------------------------------------------------------------------------------------
 
 

@@ -9,13 +9,13 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from web import rest
+from web import api_docs, rest
 from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
 from wire.errors import Refused, rest_body
-from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, limited, list_of, record, text
+from wire.json_schema import limited, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
 from wire.validation import (
@@ -232,7 +232,7 @@ class Tool(NamedTuple):
     title: str
     description: str
     call: Callable[[Payload], Payload]
-    answer: Payload  # the schemas of the fields beside `ok`
+    operation: str  # of the REST API, whose answer it gives
     arguments: Payload = {}
     required: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()  # the names of the hints that are true
@@ -250,7 +250,7 @@ class Tool(NamedTuple):
                 "required": self.required,
                 "additionalProperties": False,
             },
-            "outputSchema": record({"ok": BOOLEAN, **self.answer}),
+            "outputSchema": api_docs.answer_schema(self.operation),
             "annotations": {"title": self.title, **{hint: hint in self.hints for hint in hints}},
         }
 
@@ -262,40 +262,6 @@ class Tool(NamedTuple):
             raise Refused(400, f"This tool does not take {unknown[:MAX_NAME_CHARACTERS]}: it takes {taken}.")
 
 
-ANSWER = record({"label": TEXT, "answer": TEXT, "at": TIME, "device": {"type": ["string", "null"]}})
-ALERT = {
-    **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": BOOLEAN},
-    **{"notificationCount": INTEGER, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
-}
-WATCH = record(
-    {
-        **{"id": TEXT, "kind": TEXT, "name": TEXT, "state": TEXT, "graceS": INTEGER, "priority": INTEGER},
-        **{"lastPingAt": TIME_OR_NULL, "deadlineAt": TIME_OR_NULL, "downSince": TIME_OR_NULL, "createdAt": TIME},
-    },
-    optional={"periodS": INTEGER, "cron": TEXT},
-)
-RULE = record(
-    {
-        **{"id": TEXT, "projectId": TEXT, "metricId": TEXT, "rule": TEXT, "state": TEXT},
-        **{"firingSince": TIME_OR_NULL, "createdAt": TIME},
-    }
-)
-STATS = {
-    **{"plan": TEXT, "totalNotificationsAllTime": INTEGER, "notificationsThisMonth": INTEGER},
-    **{"notificationsThisDay": INTEGER, "alertsCount": INTEGER, "historyLimitDays": INTEGER},
-}
-KEY = {"id": TEXT, "name": TEXT, "keyPreview": TEXT, "createdAt": TIME}
-LISTED_KEY = record({**KEY, "revokedAt": TIME_OR_NULL}, optional={"lastUsedAt": TIME})  # absent until the first use
-DELIVERY = record({"device": TEXT, "kind": TEXT, "status": TEXT}, optional={"error": TEXT})
-DETAIL = {
-    **notification.SCHEMA,
-    "properties": {
-        **notification.SCHEMA["properties"],
-        **{"deliveries": list_of(DELIVERY), "replacedBy": TEXT, "answer": ANSWER},
-        **{"acknowledge": notification.ALARM, "acknowledgedAt": TIME, "repeats": INTEGER},
-    },
-    "required": [*notification.SCHEMA["required"], "deliveries"],
-}
 READS = ("readOnlyHint", "idempotentHint")
 
 TOOLS = {
@@ -305,7 +271,7 @@ TOOLS = {
         " it, or it is in the history of an owner without devices; pending: being tried; held: comes at deliverAt;"
         " failed: no device took it.",
         lambda arguments: rest.deliver(arguments, optional_text(arguments, "idempotencyKey"))[0],
-        {"notification": notification.SCHEMA},
+        "sendNotification",
         {
             **{field.name: field.schema for field in notification.FIELDS},
             "idempotencyKey": text(
@@ -322,7 +288,7 @@ TOOLS = {
         " get_notification with its id and wait until it has answer. The owner may not see it: silence is never a"
         " yes.",
         rest.ask,
-        {"notification": notification.SCHEMA},
+        "sendNotification",
         {
             "question": limited("plain text", MAX_BODY_CHARACTERS),
             "answers": {
@@ -348,10 +314,7 @@ TOOLS = {
         "The history, newest first. Returns a page of notifications and pagination; go on with nextCursor until"
         " isDone: a page of long texts may be short, and with search also empty, before that.",
         rest.find_notifications,
-        {
-            "notifications": list_of(notification.SCHEMA),
-            "pagination": record({"nextCursor": TEXT, "isDone": BOOLEAN}),
-        },
+        "listNotifications",
         {
             "search": text("text in title or body, in any case", maxLength=MAX_SEARCH_CHARACTERS),
             "cursor": text("nextCursor of the page before"),
@@ -365,7 +328,7 @@ TOOLS = {
         " acknowledged, and the owner's answer once there is one. With wait it returns when the owner has answered or"
         " acknowledged it, or after so many seconds: then call it again.",
         lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments)[0],
-        {"notification": DETAIL},
+        "getNotification",
         {
             "id": text("id of send_notification, ask or list_notifications"),
             "wait": {"type": "integer", "description": "seconds", "minimum": 1, "maximum": rest.MAX_WAIT_S},
@@ -378,7 +341,7 @@ TOOLS = {
         "The alerts whose webhook addresses turn events of other programs into notifications. Returns for each its"
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: rest.list_alerts(),
-        {"alerts": list_of(record(ALERT))},
+        "listAlerts",
         hints=READS,
     ),
     "list_watches": Tool(
@@ -387,7 +350,7 @@ TOOLS = {
         " late; down; paused), when it pinged last and, when up or late, until when it is to ping. Rules on metrics"
         " are ok or firing.",
         lambda _: rest.list_watches(),
-        {"watches": list_of(WATCH), "rules": list_of(RULE)},
+        "listWatches",
         hints=READS,
     ),
     "get_stats": Tool(
@@ -395,7 +358,7 @@ TOOLS = {
         "Returns how many notifications there were today, this month and ever, how many alerts there are, the plan"
         " and for how many days it keeps the history.",
         lambda _: rest.get_stats(),
-        {"stats": record(STATS)},
+        "getStats",
         hints=READS,
     ),
     "create_api_key": Tool(
@@ -403,7 +366,7 @@ TOOLS = {
         "Make another key with the same rights as yours. Returns it with fullKey, which is shown this once: give it"
         " to the owner at once, and store it nowhere else.",
         rest.make_key,
-        {"apiKey": record({**KEY, "fullKey": TEXT})},
+        "generateApiKey",
         {"name": limited("what it is for", MAX_NAME_CHARACTERS)},
         ("name",),
     ),
@@ -411,14 +374,14 @@ TOOLS = {
         "List API keys",
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: rest.list_keys(),
-        {"apiKeys": list_of(LISTED_KEY)},
+        "listApiKeys",
         hints=READS,
     ),
     "revoke_api_key": Tool(
         "Revoke an API key",
         "Make a key useless at once and for good; it may be the one you use. Returns ok.",
         lambda arguments: rest.revoke_key(required_text(arguments, "keyId")),
-        {},
+        "revokeApiKey",
         {"keyId": text("id of list_api_keys")},
         ("keyId",),
         ("destructiveHint", "idempotentHint"),

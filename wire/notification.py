@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
-from wire.json_schema import BOOLEAN, TEXT, TIME, Schema, limited, record
+from wire.json_schema import BOOLEAN, Schema, limited
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
 
 TITLE_PREFIX = "MCP - "  # before every title that is delivered
@@ -26,7 +26,6 @@ MAX_ANSWER_CHARACTERS = 100
 MIN_REPEATING_S, MAX_REPEATING_S = 30, 10_800  # of both times of `acknowledge`
 EVERY_S, FOR_S = 60, 3_600  # of `acknowledge: true`
 MAX_AHEAD_MS = 366 * 86_400_000  # of `deliverAt`
-ALARM_STATES = ("waiting", "acknowledged", "expired", "cancelled")  # of a notification that is to be acknowledged
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
 STEPS_BELOW = 10_000_000  # a smaller time counts steps, or is a test's
 SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in ms, or the year 33658 in seconds
@@ -81,7 +80,6 @@ class RequestField(NamedTuple):
     name: str  # that of the field of `Content`, in camel case
     check: Callable[[Any, str], Any]
     schema: Schema
-    answer_schema: Schema | None = None  # if it is answered in another form than it may be sent
     answered: Callable[[Any], Any] = lambda value: value  # the kept value as it is answered
 
 
@@ -228,7 +226,6 @@ FIELDS = (
             " 4 or high; 5 or urgent: stays on the screen",
             "anyOf": [PRIORITY, {"type": "string", "enum": list(PRIORITIES)}],
         },
-        answer_schema=PRIORITY,
     ),
     RequestField(
         "url", checked_url, limited("http or https: a tap on the notification opens it", MAX_URL_CHARACTERS)
@@ -258,7 +255,6 @@ FIELDS = (
             " an hour",
             "anyOf": [BOOLEAN, ACKNOWLEDGE],
         },
-        answer_schema=ACKNOWLEDGE,
         answered=as_acknowledge,
     ),
     RequestField(
@@ -271,17 +267,6 @@ BY_COLUMN = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", field.name): 
 REQUIRED_FIELDS = ("title", "body")
 OPTIONAL_FIELDS = {column: field for column, field in BY_COLUMN.items() if column not in REQUIRED_FIELDS}
 FIELD_NAMES = tuple(field.name for field in FIELDS)
-
-ALARM: Schema = {
-    **ACKNOWLEDGE,
-    "properties": {**ACKNOWLEDGE["properties"], "state": {"type": "string", "enum": list(ALARM_STATES)}},
-    "required": ["everyS", "forS", "state"],
-}
-STATUS: Schema = {"type": "string", "enum": list(STATUSES)}
-SCHEMA = record(
-    {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME},
-    {field.name: field.answer_schema or field.schema for field in OPTIONAL_FIELDS.values()},
-)
 
 
 def checked_content(request: Mapping[str, Any]) -> Content:
@@ -333,7 +318,7 @@ class Recorded(Protocol):
 
 
 def answered(notification: Recorded) -> dict[str, Any]:
-    """A notification as it is answered: `SCHEMA` describes it."""
+    """A notification as it is answered."""
     content, status, created_at = notification.content, notification.status, notification.created_at
     return as_answered(notification.id, status, created_at, content.title, content.body, content.given)
 

@@ -91,15 +91,6 @@ def test_a_search_finds_title_and_body_whatever_the_case(owner, caller, term):
     assert found(owner, search=term) == ["Disk full"]
 
 
-@pytest.mark.parametrize(
-    "term", ["%", "_", "\\", "'", '"', "*", "?", "[a]", "a OR b", "NEAR(", "%%", "a_c", ".*", "("]
-)
-def test_signs_mean_themselves(owner, caller, term):
-    caller.send("abc", "nothing")
-    caller.send(f"has {term} in it", "x")
-    assert found(owner, search=term) == [f"has {term} in it"]
-
-
 def test_hits_are_marked_and_nothing_else(owner, caller):
     caller.send("Disk disk", "the DISK is full")
     page = owner.page(address(search="disk"))

@@ -8,6 +8,7 @@ from unittest.mock import ANY
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from core import accounts
 from tests.support.assistants import ask, call, described, post
@@ -307,11 +308,7 @@ def test_a_tool_is_described(owner):
             "required": ["title", "body"],
             "additionalProperties": False,
         },
-        "outputSchema": {
-            "type": "object",
-            "properties": {"ok": {"type": "boolean"}, "notification": ANY},
-            "required": ["ok", "notification"],
-        },
+        "outputSchema": ANY,
         "annotations": {
             "title": "Send a notification",
             "readOnlyHint": False,
@@ -382,10 +379,12 @@ def test_a_notification_is_sent_with_what_it_may_carry_and_looked_at(owner, move
         ("list_api_keys", "/api-keys"),
     ],
 )
-def test_a_tool_that_reads_answers_like_the_rest_api(owner, service, tool, path):
+def test_a_tool_that_reads_answers_like_the_rest_api_and_its_schema(owner, service, tool, path):
     owner.send()
     service.alert()
-    assert call(owner, tool)["structuredContent"] == owner.get(path).json
+    answer = call(owner, tool)["structuredContent"]
+    assert answer == owner.get(path).json
+    Draft202012Validator(described(owner)[tool]["outputSchema"]).validate(answer)
 
 
 def test_a_page_leads_to_the_next(owner):

@@ -6,7 +6,7 @@ from store.notifications import NotificationRow
 from tests.support.rows import each
 from wire import notification
 from wire.errors import Refused
-from wire.json_schema import TEXT
+from wire.json_schema import BOOLEAN
 from wire.notification import Content, RequestField
 
 
@@ -19,7 +19,7 @@ def short(sent, name):
 @pytest.fixture
 def optional(monkeypatch):
     """As if a notification could be sent with what is `missing`, under the name `lacks`."""
-    field = {"missing": RequestField("lacks", short, TEXT)}
+    field = {"missing": RequestField("lacks", short, BOOLEAN)}
     monkeypatch.setattr(notification, "BY_COLUMN", notification.BY_COLUMN | field)
     monkeypatch.setattr(notification, "OPTIONAL_FIELDS", field)
 
