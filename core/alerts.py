@@ -17,7 +17,7 @@ from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
 from core.value_text import cut, payload_json
 from models import Alert
-from store.alert_payloads import AlertPayload
+from store import alert_events
 from store.database import transaction
 from store.senders import Webhook, find_webhook
 from wire.errors import Refused
@@ -70,7 +70,7 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
             values["paused_at"] = None
         alert.change(**values)
         if not alert.keeps_payload:
-            AlertPayload.forget(alert.seq)
+            alert_events.forget_payload(alert.seq)
     return alert
 
 
@@ -206,4 +206,4 @@ def kept_payload(payload: dict[str, Any]) -> str | None:
 def forget_payload(account_seq: int, alert_id: str) -> None:
     """Delete the last payload."""
     with transaction(account_seq):
-        AlertPayload.forget(find_alert(account_seq, alert_id).seq)
+        alert_events.forget_payload(find_alert(account_seq, alert_id).seq)

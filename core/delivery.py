@@ -18,8 +18,7 @@ from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
 from store import alarms as stored_alarms
-from store import deliveries, held_notifications, idempotency_keys, notifications, server_notes
-from store.alert_payloads import AlertPayload
+from store import alert_events, deliveries, held_notifications, idempotency_keys, notifications, server_notes
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.heartbeats import Beat
@@ -141,7 +140,7 @@ def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: 
         now = clock.now_ms()
         event = _record_event(webhook.account_seq, found, content, now)
         if event and event[0].keeps_payload:
-            AlertPayload.put(event[0].alert_seq, payload, now)
+            alert_events.put_payload(event[0].alert_seq, payload, now)
     return _attempt("alert", *event) if event else None
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from store import alert_requests
+from store import alert_events
 from store.database import WriteFailed, transaction
 from store.senders import Webhook
 from wire.json_text import as_json
@@ -87,7 +87,7 @@ def _write(taken: list[tuple[int, _Unwritten]]) -> None:
         return
     with transaction(*sorted({account_seq for _, (account_seq, _) in taken})):
         for alert_seq, (_, noted) in sorted(taken):
-            alert_requests.put(alert_seq, as_json(list(_with_kept(alert_seq, noted))))
+            alert_events.put_requests(alert_seq, as_json(list(_with_kept(alert_seq, noted))))
 
 
 def _note(alert_seq: int, account_seq: int, oldest_first: Iterable[Seen]) -> None:
@@ -102,7 +102,7 @@ def _note(alert_seq: int, account_seq: int, oldest_first: Iterable[Seen]) -> Non
 
 def _with_kept(alert_seq: int, noted: Sequence[Seen]) -> deque[Seen]:
     """The alert's requests in the database, with the noted ones."""
-    found = deque((Seen(*one) for one in json.loads(alert_requests.find(alert_seq) or "[]")), MAX_KEPT)
+    found = deque((Seen(*one) for one in json.loads(alert_events.find_requests(alert_seq) or "[]")), MAX_KEPT)
     for seen in reversed(noted):
         _add(found, seen)
     return found

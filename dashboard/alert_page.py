@@ -9,8 +9,7 @@ from core import presets, recent_requests
 from dashboard import page
 from dashboard.page import Page
 from models import Alert
-from store import notifications
-from store.alert_payloads import AlertPayload
+from store import alert_events, notifications
 from store.notifications import LatestOfAlert
 from web import guards
 from web.context import current, request
@@ -79,7 +78,7 @@ def connect_tab(alert: Alert) -> str:
 
 def activity_tab(alert: Alert) -> str:
     """The latest requests, and the last one in full."""
-    last, seen = AlertPayload.find(alert.seq), recent_requests.of_alert(alert.seq)
+    last, seen = alert_events.find_payload(alert.seq), recent_requests.of_alert(alert.seq)
     made = [one.notification_id for one in seen if one.notification_id]
     payload = laid_out(last.payload) if last and last.payload else ""
     titles = notifications.titles(current().account.seq, made)

@@ -15,7 +15,7 @@ from dashboard.alert_page import back_to, render
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
-from store.alert_payloads import AlertPayload
+from store import alert_events
 from store.senders import Owner, find_receivers_of_alert
 from web.context import current, request
 from web.request_body import read_fields
@@ -280,5 +280,5 @@ def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> Tried:
 
 
 def _kept(alert: Alert) -> Payload | None:
-    last = AlertPayload.find(alert.seq)
+    last = alert_events.find_payload(alert.seq)
     return parse_event(last.payload.encode()) if last and last.payload else None

@@ -310,6 +310,16 @@ def replace_earlier(account_seq: int, tag: str, seq: int) -> list[tuple[int, str
     return run(REPLACE, (seq, account_seq, tag, seq)).fetchall()
 
 
+NEWEST_WITH_TAG = (
+    "SELECT id FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL ORDER BY seq DESC LIMIT 1"
+)
+
+
+def newest_with_tag(account_seq: int, tag: str) -> str | None:
+    """The id of the account's newest notification with a tag, unless that was deleted."""
+    return select_text(NEWEST_WITH_TAG, (account_seq, tag))
+
+
 END_SCHEDULED = (
     "UPDATE notification SET status = 'failed'"
     " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held' AND deliver_at IS NOT NULL"

@@ -12,6 +12,7 @@ import psycopg
 
 from store.engine import SCHEMA_VERSION, DatabaseRefused, Rows, Table
 from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version
+from store.sqlite import keep_last_seq
 from store.sqlite_file import new_file, tables
 
 AT_ONCE = 500  # rows in memory: one may have 64 KB
@@ -28,11 +29,11 @@ def write_file(connection: Connection, target: Path) -> None:
         if schema_version(connection) != SCHEMA_VERSION:
             raise DatabaseRefused("The database was upgraded by a newer Pocketbell: make the backup with that one.")
         for table in tables():
-            file.add(table, _rows(connection, table))
+            file.executemany(table.inserting, _rows(connection, table))
             if table.never_reuses:
                 sequence = _run(connection, f"SELECT pg_get_serial_sequence('{table.name}', 'seq')").fetchone()[0]
                 last, was_given = _run(connection, f"SELECT last_value, is_called FROM {sequence}").fetchone()
-                file.keep_last_seq(table, last if was_given else 0)
+                keep_last_seq(file, table, last if was_given else 0)
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[tuple[Any, ...]]:

@@ -4,13 +4,13 @@ Must not know the tables, which schema.sql names, or a setting.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
-from store.sqlite import APPLICATION_ID, FILE_HEADER, keep_last_seq, placed, statements
+from store.sqlite import APPLICATION_ID, FILE_HEADER, placed, statements
 from store.sqlite_connection import known_errors
 
 CACHE_KB = 16_000
@@ -42,23 +42,8 @@ def _table(scratch: sqlite3.Connection, name: str, never_reuses: bool) -> Table:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-class NewFile:
-    """A file that is being written."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def add(self, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write a table's rows."""
-        self._connection.executemany(table.inserting, rows)
-
-    def keep_last_seq(self, table: Table, seq: int) -> None:
-        """Note the highest seq that a table has given."""
-        keep_last_seq(self._connection, table, seq)
-
-
 @contextmanager
-def new_file(target: Path) -> Iterator[NewFile]:
+def new_file(target: Path) -> Iterator[sqlite3.Connection]:
     """Write a database that becomes `target`, mode 0600, when it is whole; `FileExistsError` if that exists."""
     with (
         placed(target) as path,
@@ -74,7 +59,7 @@ def new_file(target: Path) -> Iterator[NewFile]:
                 file.execute(statement)
             else:
                 last.append(statement)  # an index is made faster from all rows than row by row
-        yield NewFile(file)
+        yield file
         for statement in (*last, f"PRAGMA user_version = {SCHEMA_VERSION}", "COMMIT"):
             file.execute(statement)
 

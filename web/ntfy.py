@@ -11,7 +11,7 @@ from core.plans import PLANS
 from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
-from store import notification_days, tags
+from store import notification_days, notifications
 from web import guards
 from web.context import current, request
 from web.request_body import read_fields, read_upload
@@ -66,7 +66,7 @@ def clear(topic: str, sequence_id: str) -> Payload:
 
 def _newest(account_seq: int, sequence_id: str) -> str:
     """The id of the newest notification with that tag; a message without one has its own id for it."""
-    return tags.newest_with(account_seq, sequence_id) or notification_id(sequence_id)
+    return notifications.newest_with_tag(account_seq, sequence_id) or notification_id(sequence_id)
 
 
 def _event(name: str, topic: str, sequence_id: str) -> Payload:

@@ -5,7 +5,7 @@ import pytest
 from core import recent_requests
 from core.recent_requests import Seen
 from models import Alert
-from store import alert_requests
+from store import alert_events
 from store.database import WriteFailed, run, transaction
 from store.senders import find_webhook
 
@@ -66,7 +66,8 @@ def test_thirty_requests_of_an_alert_are_kept_however_many_come(service, webhook
 
 def test_a_flood_writes_one_row_a_second(service, webhook, monkeypatch):
     written = []
-    monkeypatch.setattr(alert_requests, "put", lambda *values, put=alert_requests.put: written.append(put(*values)))
+    put = alert_events.put_requests
+    monkeypatch.setattr(alert_events, "put_requests", lambda *values: written.append(put(*values)))
     for number in range(500):
         noted(webhook, Seen(number, 429, "more than 60 a minute"))
     service.work()
@@ -93,7 +94,7 @@ def test_what_cannot_be_written_is_written_later_in_order(service, webhook, monk
 
     noted(webhook, first, second)
     with monkeypatch.context() as patch:
-        patch.setattr(alert_requests, "put", failing)
+        patch.setattr(alert_events, "put_requests", failing)
         assert not recent_requests.write(0)
     assert shown(webhook) == [third, second, first]
     service.work()

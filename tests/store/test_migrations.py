@@ -12,7 +12,7 @@ import peewee
 import pytest
 
 import models
-from store import alert_payloads, database, sqlite
+from store import alert_events, database, sqlite
 from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
@@ -325,7 +325,7 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(upgrad
     assert look(upgraded_copy, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
     assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
     with database.transaction(database.EVERYBODY):
-        alert_payloads.AlertPayload.put(1, "{}", 9)
+        alert_events.put_payload(1, "{}", 9)
         models.Alert.get_by_id(1).delete_instance()
     assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
 

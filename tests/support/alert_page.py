@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 from models import Alert
-from store.alert_payloads import AlertPayload
+from store.database import run
 from tests.support.pages import Page
 
 
@@ -58,8 +58,8 @@ class AlertPage:
 
     @property
     def kept(self):
-        row = AlertPayload.get_or_none()
-        return row and row.payload
+        row = run("SELECT payload FROM alert_payload").fetchone()
+        return row and row[0]
 
 
 KEPT_BYTES = 65_536

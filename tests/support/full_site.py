@@ -7,7 +7,7 @@ from core import alerts, firing, local_time
 from models import Account, new_id
 from process import clock
 from process.clock import DAY_MS
-from store import alert_requests
+from store import alert_events
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, run, transaction
 from tests.support.times import MINUTE_MS
@@ -148,7 +148,7 @@ class Full:
             for status, said in zip(statuses, words, strict=True)
         ]
         with transaction(EVERYBODY):
-            alert_requests.put(seq, json.dumps(seen))
+            alert_events.put_requests(seq, json.dumps(seen))
 
     def _add_heartbeats(self):
         """One in each state, with long and hostile texts, and the pings that are kept of the first."""

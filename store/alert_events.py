@@ -1,0 +1,49 @@
+"""What came to each alert last: its last payload, and its latest requests (core/recent_requests.py)."""
+
+from typing import NamedTuple
+
+from store.database import run, run_later
+from store.rows import Query, columns, select_text
+
+
+class KeptPayload(NamedTuple):
+    """The last payload of an alert (JSON text, or None if it was too large), and when it came."""
+
+    payload: str | None
+    received_at: int
+
+
+PUT_PAYLOAD = (
+    "INSERT INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?) ON CONFLICT (alert_seq)"
+    " DO UPDATE SET payload = excluded.payload, received_at = excluded.received_at"
+)
+FIND_PAYLOAD = Query(KeptPayload, f"SELECT {columns(KeptPayload, 'p')} FROM alert_payload p WHERE alert_seq = ?")
+PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
+    "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
+    " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
+)
+
+
+def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
+    """Replace the kept payload; call inside `transaction()`."""
+    run_later(PUT_PAYLOAD, (alert_seq, payload, now))
+
+
+def find_payload(alert_seq: int) -> KeptPayload | None:
+    """The last payload of the alert, if it was kept."""
+    return FIND_PAYLOAD.first((alert_seq,))
+
+
+def forget_payload(alert_seq: int) -> None:
+    """Keep no payload of the alert; call inside `transaction()`."""
+    run("DELETE FROM alert_payload WHERE alert_seq = ?", (alert_seq,))
+
+
+def put_requests(alert_seq: int, requests: str) -> None:
+    """Replace the alert's requests (JSON text); call inside `transaction()`."""
+    run(PUT_REQUESTS, (requests, alert_seq))
+
+
+def find_requests(alert_seq: int) -> str | None:
+    """The alert's requests."""
+    return select_text("SELECT requests FROM alert_requests WHERE alert_seq = ?", (alert_seq,))
