@@ -1,1 +1,1 @@
-"""The doors for programs: parse a request, make one call below, answer with plain data."""
+"""The HTTP endpoints for programs: each parses a request, makes one call to `core/`, returns plain data."""

@@ -1,4 +1,4 @@
-"""What is known of the request that is being answered: the guards find it out, the handlers read it."""
+"""The context of the current request: guards fill it in, handlers read it."""
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
@@ -18,7 +18,7 @@ from wire.errors import rest_body
 
 
 class Window(NamedTuple):
-    """What an authenticated answer says of the quota."""
+    """The state of the quota, for the X-RateLimit headers."""
 
     limit: int
     remaining: int
@@ -72,12 +72,12 @@ request = cast(Request, LocalProxy(_context, "request"))  # where nobody hurries
 
 
 def begin(environ: dict[str, Any], settings: Settings) -> Token[RequestContext]:
-    """Each request begins so, also one that no guard sees; returns what `end` takes."""
+    """Make the context of a new request; returns the token for `end`."""
     return _context.set(RequestContext(environ, settings))
 
 
 def end(begun: Token[RequestContext]) -> None:
-    """Forget the request, with its body: its thread may rest for hours."""
+    """Release the request and its body, which an idle thread would otherwise keep in memory."""
     _context.reset(begun)
 
 
@@ -87,5 +87,5 @@ def current() -> RequestContext:
 
 
 def signed_in_account() -> Account | None:
-    """The account of the signed-in owner, if somebody is signed in: some pages are for strangers, too."""
+    """The account of the signed-in owner; None on a page that nobody is signed in to."""
     return getattr(_context.get(None), "account", None)

@@ -1,4 +1,4 @@
-"""ntfy's addresses for pages of other sites: a script may send there with a key, never with a cookie (CORS).
+"""CORS for ntfy's addresses: scripts of any site may call them with an API key, never with a cookie.
 
 Must not know which addresses these are.
 """
@@ -16,5 +16,5 @@ OF_PREFLIGHTS = {
 
 
 def preflight() -> Response | None:
-    """Answer what a browser asks before it sends: it needs no key, and would send none."""
+    """Answer a preflight request, which carries no credential."""
     return Response(status=204, headers=OF_PREFLIGHTS) if request.method == "OPTIONS" else None

@@ -1,8 +1,7 @@
-"""The door for programs: the requests that come most often are answered without Flask.
+"""The fast path: REST requests and events, the most frequent ones, are answered without Flask.
 
-A route is found in two dictionaries, its handler returns a dictionary, and the answer is JSON. Everything else (other
-addresses, HEAD, paths in another spelling) goes the way of plain Flask, with the same answers. Must not know any
-route.
+A route is found in two dictionaries, its handler returns a dictionary, and the answer is JSON. All other requests
+(other addresses, HEAD, paths spelled differently) go through Flask and get the same answers. Must not know any route.
 """
 
 import re
@@ -25,9 +24,9 @@ class Found(NamedTuple):
 
 
 class Door:
-    """The routes that it serves: `fixed` are those without variables, by method and path.
+    """Routes to look up: `fixed`, without variables, by method and path.
 
-    `open_ended` are those with one behind the last slash, by method and what is before that slash.
+    `open_ended`, with one variable after the last slash, by method and the path before that slash.
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:

@@ -88,7 +88,7 @@ def is_key(text: str) -> bool:
 
 
 def _key_among(*sent: str) -> str | None:
-    """The first that has the form of an API key, without the `tk_` before it."""
+    """The first that has the form of an API key, without its `tk_` prefix."""
     return next((match[1] for text in sent if (match := KEY_OF_OTHERS.fullmatch(text))), None)
 
 
@@ -122,7 +122,7 @@ def _device() -> Device:
 
 
 def button_token() -> None:
-    """Anybody, 60 times a minute: the token of a button, in the path, is the credential. The body is ignored."""
+    """The token of a button, in the path, is the credential; 60 requests a minute per sender. The body is ignored."""
     rate_limits.count(rate_limits.BUTTONS, sender())
     request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
 
@@ -145,13 +145,13 @@ def short_code() -> None:
 
 
 def malformed_code() -> None:
-    """An address without a route is an unknown code or ping; one that is called with a wrong method is not."""
+    """Treat an address that matches no route as an unknown code; one called with a wrong method stays a 405."""
     if not isinstance(flask.request.routing_exception, MethodNotAllowed):
         refuse_unknown()
 
 
 def refuse_unknown() -> NoReturn:
-    """`Refused` (404) for a code or a ping that leads nowhere; counts against its sender (429)."""
+    """`Refused` (404) for an unknown code or ping id; counts against its sender (429 beyond the limit)."""
     rate_limits.count(rate_limits.UNKNOWN_CODES, sender())
     raise Refused(404)
 
@@ -190,7 +190,7 @@ def topic() -> None:
 
 
 def sender() -> str:
-    """Whom to count requests against: the client's address, or the /64 of an IPv6 one."""
+    """The key under which a client's requests are counted: its IPv4 address, or the /64 of its IPv6 address."""
     address = _client()
     if address is None:
         return "unknown"
@@ -213,13 +213,13 @@ def origin() -> str:
 
 
 def visitor() -> None:
-    """Anybody with a browser; a form must be small and come from one of our pages."""
+    """No credential; a form must be small and pass the CSRF check."""
     request_body.check_form(request_body.MAX_VISITOR_FORM_BYTES)
     _check_form()
 
 
 def phone_code() -> None:
-    """Anybody with a browser, 30 times in a quarter of an hour: the code, sent in path or form, is the credential."""
+    """The code, in path or form, is the credential; 30 requests in 15 minutes per sender."""
     rate_limits.count(rate_limits.PHONE_CODES, sender())
     visitor()
 
@@ -240,7 +240,7 @@ def signed_in() -> Response | None:
 
 
 def owner_or_stranger() -> None:
-    """Anybody. A signed-in owner's account is kept, so that a page that refuses something has the navigation, too."""
+    """No credential. Keeps the account of a signed-in owner, so that an error page has the navigation, too."""
     account = session_account()
     if account:
         current().account = account
@@ -300,7 +300,7 @@ def browser_name() -> str:
 
 
 def _check_form() -> None:
-    """Refuse a form, before it is parsed, that comes from another site or from a browser that opened no page here."""
+    """The CSRF check: refuse, before parsing it, a form from another origin or without the session's token."""
     expected = session.get("csrf", "")
     if request.method != "POST":
         if not expected:
@@ -316,10 +316,10 @@ def _check_form() -> None:
 
 
 class Undated(URLSafeSerializer):
-    """Signs without a time: setting the clock back signs nobody out. The database says when a session ends."""
+    """Signs without a timestamp, so that a clock set back signs nobody out. The database has the sessions' expiry."""
 
     def loads(self, s: Any, salt: Any = None, **options: Any) -> Any:
-        """What was signed, however long ago."""
+        """The signed value, without a maximum age."""
         return super().loads(s)
 
 
@@ -332,7 +332,7 @@ class PageSessions(SecureCookieSessionInterface):
         return super().open_session(app, request) if is_page else None
 
     def get_signing_serializer(self, app: Flask) -> Any:
-        """What signs the cookie."""
+        """The serializer that signs the cookie."""
         return Undated(app.secret_key or "", salt=self.salt, serializer=self.serializer)
 
     def get_cookie_name(self, app: Flask) -> str:

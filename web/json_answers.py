@@ -13,7 +13,7 @@ STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HT
 
 
 class JsonAnswer:
-    """A complete answer in JSON, which has no cookie. Flask's `Response` can do more, and takes longer."""
+    """A JSON response without cookies; Flask's `Response` does more, at a higher cost."""
 
     mimetype = "application/json"
 

@@ -24,7 +24,7 @@ Claims = tuple[Claim, ...]  # they are counted together: all of them, or none
 
 
 class Counted(NamedTuple):
-    """What came of claims that were counted together.
+    """The result of counting claims together.
 
     The figures are those of the window that refused, or else of the one with the least room left.
     """
@@ -51,7 +51,7 @@ class MovingWindows(Storage, MovingWindowSupport):
         self.shared: Callable[[tuple[Claims, ...]], list[Counted] | None] | None = None  # counts for all processes
 
     def count(self, *groups: Claims) -> list[Counted]:
-        """Count each group, one after the other, while nobody else counts: in what is shared, or else here."""
+        """Count each group in turn, atomically: in Redis if it is used and answers, otherwise in memory."""
         if self.shared and (answers := self.shared(groups)) is not None:
             return answers
         answers, now = [], clock.monotonic_s()
@@ -119,7 +119,7 @@ class MovingWindows(Storage, MovingWindowSupport):
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """Nothing here raises an exception of its own."""
+        """The exceptions of the storage itself: memory has none."""
         return MemoryError
 
     def _count_fixed_window(self, *_: Any, **__: Any) -> NoReturn:
@@ -128,7 +128,7 @@ class MovingWindows(Storage, MovingWindowSupport):
     get = incr = get_expiry = _count_fixed_window
 
     def check(self) -> bool:
-        """Memory is always there."""
+        """Whether the storage can be reached: memory always can."""
         return True
 
     def reset(self) -> int:

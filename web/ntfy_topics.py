@@ -31,7 +31,7 @@ def check_topic(topics: str) -> dict[str, Any]:
 
 
 def refuse_method() -> Response:
-    """A topic is as unknown to all other methods as no address; a browser may ask about any."""
+    """404 instead of 405: a topic exists only for its own methods. Preflight requests are answered."""
     answer = cross_origin.preflight()
     if answer is None:
         raise Refused(404)
@@ -88,7 +88,7 @@ def _subscription(asked: Wanted, write: Writer) -> Subscription:
 
 
 class Streaming(Response):
-    """An answer without an end: its head is written by the hub of streams, which has the connection from then on."""
+    """A response without an end: the hub of streams takes over the connection and writes the head."""
 
     default_mimetype = None
 
@@ -105,7 +105,7 @@ class Streaming(Response):
             raise refused
 
     def __call__(self, environ: Any, start_response: Any) -> NoReturn:
-        """Give the connection away."""
+        """Hand the connection over to the hub."""
         fields = {
             "request_id": environ["pocketbell.request"],
             "client": environ.get("REMOTE_ADDR", "-"),

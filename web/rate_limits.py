@@ -198,7 +198,7 @@ class Visitor(NamedTuple):
 
     @property
     def quotas(self) -> list[tuple[Quota, str]]:
-        """Each quota that the visitor's wrong passwords count against, with whose they are."""
+        """Each quota that the visitor's wrong passwords count against, with the key to count under."""
         if self.known_browser:
             return [(SIGN_IN_TRIES, f"browser {self.known_browser}")]
         return [
@@ -209,7 +209,7 @@ class Visitor(NamedTuple):
 
     @property
     def sign_ins(self) -> tuple[Quota, str]:
-        """The quota that right passwords count against, with whose they are."""
+        """The quota that right passwords count against, with the key to count under."""
         return SIGN_INS, f"known {self.password}" if self.known_browser else self.sender
 
 
@@ -235,7 +235,7 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
 
 
 def rest_used(plan: str, *key_seqs: int) -> int:
-    """How many requests that one of the keys made within the last minute which made most."""
+    """The requests of the busiest of the keys within the last minute."""
     looks = ((REST[plan].claim(seq, amount=0),) for seq in key_seqs)
     return max((min(REST[plan].amount, one.used) for one in _limiter.hit_together(*looks)), default=0)
 

@@ -1,4 +1,4 @@
-"""Reading the body of a request: all of it or a refusal, however it was sent, and one large body at a time.
+"""Reading request bodies: whole or refused, chunked or not, and only one large body at a time.
 
 Must not know what the body means.
 """

@@ -1,4 +1,4 @@
-"""What every response gets: its headers, its count, and a line on its alert's page. Must not know handlers."""
+"""The end of every response: headers, the counter, the alert's list of requests. Must not know handlers."""
 
 from typing import Any
 

@@ -353,7 +353,7 @@ def _cursor(seq: int | str) -> str:
 
 @cache
 def _cursors(secret: str) -> Signer:
-    """What signs cursors; kept, because deriving its key takes longer than signing."""
+    """The signer of cursors; cached, because deriving its key takes longer than signing."""
     return Signer(Signer(secret, salt="cursor").derive_key(), key_derivation="none")
 
 
@@ -373,7 +373,7 @@ def _detail(entry: Entry) -> Payload:
 
 
 def _alarm(alarm: Alarm | None, content: Content) -> Payload:
-    """What has become of a notification that repeats, in the place of what its sender set."""
+    """The state of a notification that repeats; replaces its `acknowledge` as sent."""
     if alarm is None:
         return {}
     shown: Payload = {"acknowledge": {**as_acknowledge(content.acknowledge), "state": alarm.state}}

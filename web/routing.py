@@ -1,4 +1,4 @@
-"""What the routes of `app.py` are made of: a route, and what a part of a path may be. Must not know any address."""
+"""The parts of the route table in `app.py`: routes and URL converters. Must not know any address."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ class Unknown(NamedTuple):
     errors: Errors = rest_body
 
     def fits(self, method: str, path: str) -> bool:
-        """Whether it is about this request."""
+        """Whether the request matches the pattern."""
         return re.fullmatch(self.requests, f"{method} {path}", re.DOTALL) is not None
 
 
@@ -50,7 +50,7 @@ class IdConverter(BaseConverter):
 
 
 def first_segments(routes: Iterable[Route]) -> frozenset[str]:
-    """What the addresses begin with: none of it is a topic."""
+    """The first path segments of the routes, none of which is a topic."""
     return frozenset(first for route in routes if not (first := route.rule.split("/")[1]).startswith("<"))
 
 

@@ -1,4 +1,4 @@
-"""What REST, assistants and the command line say of alerts, heartbeats, rules, keys, devices and accounts.
+"""The JSON of alerts, heartbeats, rules, keys, devices and accounts, for REST, assistants and the command line.
 
 Times are integer milliseconds. Must not know Flask or SQL.
 """
@@ -64,7 +64,7 @@ def key(one: ApiKey) -> Shape:
 
 
 def listed_key(one: ApiKey) -> Shape:
-    """A key with what has become of it."""
+    """A key with its last use and revocation."""
     used = {} if one.last_used_at is None else {"lastUsedAt": one.last_used_at}
     return {**key(one), **used, "revokedAt": one.revoked_at}
 
@@ -84,7 +84,7 @@ def device(one: Device) -> Shape:
 
 
 def account(one: Account) -> Shape:
-    """An account, of which the command line alone tells."""
+    """An account; only the command line shows it."""
     return {
         "email": one.email,
         "plan": one.plan,

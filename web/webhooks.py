@@ -79,7 +79,7 @@ def receive_event(short_code: str) -> Any:
 
 
 def _made(payload: Payload) -> tuple[Content, str | None, list[str]] | str:
-    """What the event says, its payload to keep, and warnings of mistyped fields; or the challenge that it is."""
+    """The event's content, its payload to keep, and warnings of mistyped fields; or the challenge to echo."""
     if challenge := challenges.of_payload(payload):
         return challenge
     webhook = cast(Webhook, current().webhook)
@@ -88,7 +88,7 @@ def _made(payload: Payload) -> tuple[Content, str | None, list[str]] | str:
 
 
 def _is_unknown(name: str) -> bool:
-    """Whether no event without a template is read for a field of this name."""
+    """Whether an alert without a template ignores a field of this name."""
     return name.lower() not in KNOWN
 
 
