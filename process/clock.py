@@ -24,7 +24,7 @@ def monotonic_s() -> float:
 
 @cache
 def machine() -> str:
-    """What stands for this machine since it started: all its processes, in containers too, have these two clocks."""
+    """An id of this machine since its last boot: its processes, in containers too, share these two clocks."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:  # not Linux

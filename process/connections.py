@@ -1,7 +1,7 @@
-"""A client's connection, and the threads that serve connections.
+"""A client's connection: a non-blocking socket with buffers, and limits on the time and size of a request.
 
-Each system call that may block lets another thread take over, which costs more than most of them: so a connection is
-asked without waiting first, and an answer is written at once. Must not know HTTP.
+A system call that may block releases the GIL, and to get it back costs more than most calls. So data is received
+without waiting where that is possible, and an answer is sent in one call. Must not know HTTP.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ MOST_READ_BYTES = 1_048_576
 
 
 class Connection(socket.socket):
-    """A connection that never blocks, except to wait for a client that is slow to send.
+    """A connection that blocks only in `read`, for a client that is slow to send.
 
-    It is what gunicorn's parser calls an unreader: `read` and `unread`.
+    gunicorn's parser reads from it as its "unreader": with `read` and `unread`.
     """
 
     def __init__(
@@ -29,39 +29,39 @@ class Connection(socket.socket):
     ) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self.peer, self.server = peer, server  # the addresses of both ends
-        self.client = ""  # who asked, of those whose requests take turns
-        self.state, self.ends_s = "", 0.0  # what it waits for, and until when
-        self.answer: Any = None  # the answer that is being written, if it is not taken at once
+        self.client = ""  # who sent a long request (`LongTurns`)
+        self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
+        self.answer: Any = None  # the answer that is being written
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.rest = b""  # received, and not yet read
         self.began_s = 0.0  # when the request began that is being received; 0 between two
-        self.until_s, self.left = 0.0, 0  # when its time is over, and how many bytes it may still send
+        self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
         self.setblocking(False)
 
     # --- reading ---
 
     def begin(self, now_s: float, most: int) -> None:
-        """Begin to read a request: after `READ_S` seconds or `most` bytes it reads as ended."""
+        """Begin to receive a request. After `READ_S` seconds or `most` bytes, `read` returns nothing more."""
         self.began_s, self.until_s, self.left = now_s, now_s + READ_S, most - len(self.rest)
 
     def go_on(self, most: int, seconds: float) -> None:
-        """Let the request that is being read have so many more bytes, and so much time from now on."""
+        """Allow the request `most` more bytes, and these seconds from now on."""
         self.left += most
         self.until_s = clock.monotonic_s() + seconds
 
     def end_receiving(self) -> float:
-        """Hand the request to a thread; returns when the request began."""
+        """Forget the request that was received; returns when it began."""
         began_s, self.began_s, self.request = self.began_s, 0.0, None
         return began_s
 
     @property
     def is_over(self) -> bool:
-        """Whether the time or the bytes are used up."""
+        """Whether the request has used up its time or its bytes."""
         return self.left <= 0 or self.until_s <= clock.monotonic_s()
 
     def gather(self, is_enough: Callable[[bytes], bool]) -> bool:
-        """Receive what has come, without waiting; whether that is enough, or no more will come."""
+        """Receive without waiting; returns whether that is enough, or nothing more will come."""
         while not is_enough(self.rest):
             if self.is_over:
                 return True
@@ -69,7 +69,7 @@ class Connection(socket.socket):
                 data = self.recv(READ_BYTES)
             except BlockingIOError:
                 return False
-            except OSError:  # the client has gone, as whoever reads will find
+            except OSError:  # the client has gone, which `read` reports
                 return True
             if not data:
                 return True

@@ -1,4 +1,4 @@
-"""How faults are logged: each with its stack, but those of a database that is away or has a full disk once a minute.
+"""Logs faults: each with its stack, but those of a database that is away or has a full disk only once a minute.
 
 Must not know requests, jobs or the database.
 """

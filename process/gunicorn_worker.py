@@ -56,13 +56,14 @@ class ThreadedWorker(Worker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connections, self.lingering = set[Connection](), set[Connection]()  # all others, and those in that state
+        self.connections = set[Connection]()  # all that are open, but for those in the state LINGERING
+        self.lingering = set[Connection]()
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
         self.queue = deque[Connection]()  # behind the others that are ready, with a byte in a pipe for each
         self.long = LongTurns()
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
-        self.is_full = False  # so that no connection is accepted
+        self.is_full = False  # whether listeners are left alone, for lack of room
         self.threads, self.starting = list[threading.Thread](), threading.Lock()
         self.idle = list[None]()  # an entry for each thread that waits for work
         self.is_over = False
@@ -188,7 +189,7 @@ class ThreadedWorker(Worker):
     # --- connections that wait ---
 
     def _await(self, connection: Connection, state: str, ends_s: float) -> None:
-        """Let the connection wait without a thread."""
+        """Let the connection wait for this without a thread, until the poller reports it or its time is over."""
         connection.state, connection.ends_s = state, ends_s
         fd = connection.fileno()
         self.waiting[fd] = connection
@@ -199,13 +200,13 @@ class ThreadedWorker(Worker):
                 self._end(connection)
 
     def _put(self, *connections: Connection) -> None:
-        """Let connections be served behind the others that are ready."""
+        """Queue connections to be served, behind those that the poller reports."""
         for connection in connections:
             self.queue.append(connection)
             os.write(self.queue_pipe[1], b"\0")
 
     def _takes(self, connection: Connection) -> bool:
-        """Whether this thread has the connection from now on; its descriptor may be another's."""
+        """Take a waiting connection, unless another thread has it, and its descriptor is already another's."""
         fd = connection.fileno()
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
@@ -253,7 +254,7 @@ class ThreadedWorker(Worker):
         self._leave(connection)
 
     def _leave(self, connection: Connection) -> None:
-        """No longer count a connection that ends, or is given away."""
+        """Forget a connection that ends or is handed over; its turn and its place go to others."""
         self.connections.discard(connection)
         self.lingering.discard(connection)
         self._put(*self.long.end(connection))
@@ -276,7 +277,7 @@ class ThreadedWorker(Worker):
         return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
 
     def make_way(self) -> None:
-        """Called by a thread that is about to wait: a request that takes long may begin instead of its own."""
+        """End the turn of the long request that this thread serves, because the thread is about to wait."""
         self._put(*self.long.end_own())
 
     # --- one request ---
@@ -338,7 +339,7 @@ class ThreadedWorker(Worker):
             self._write(answer)
 
     def _received(self, connection: Connection) -> Incoming | None:
-        """The request, unless more of it must come before a thread is worth while."""
+        """The request, once enough of it has come to be answered; None until then."""
         if connection.request is None:
             if not connection.gather(has_head):
                 return None
@@ -351,7 +352,7 @@ class ThreadedWorker(Worker):
         return request if request.has_come() else None
 
     def _goes_on(self) -> bool:
-        """Whether this is not the worker's last request: gunicorn may have been told to end it after so many."""
+        """Count a request; returns whether there may be more (gunicorn's `max_requests` ends a worker)."""
         self.nr += 1
         if self.nr >= self.max_requests and self.alive:
             self.log.info("Autorestarting worker after current request.")
@@ -399,7 +400,7 @@ class ThreadedWorker(Worker):
             answer.release()
 
     def _bound_unsent(self) -> None:
-        """Drop the answers whose clients have taken nothing for longest, if all together are too large."""
+        """Drop answers that wait to be taken, the oldest first, while all together are too large."""
         unsent = [one for one in self.waiting.copy().values() if one.state == UNSENT]
         surplus = sum(len(one.kept) for one in unsent) - MAX_UNSENT_BYTES
         for connection in unsent:
@@ -410,7 +411,7 @@ class ThreadedWorker(Worker):
                 self._end(connection)
 
     def _fail(self, answer: Answer, error: Exception) -> None:
-        """Answer that there is a fault of ours, unless it is none or the answer has begun."""
+        """Answer with status 500; raises the error if the answer has begun, or if it hands the connection over."""
         if answer.headers_sent or isinstance(error, HandOver):
             raise error
         self.log.error("Error handling request", exc_info=error)

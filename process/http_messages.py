@@ -32,7 +32,7 @@ class Incoming(Request):
         self._take_body()
 
     def has_come(self) -> bool:
-        """Whether the application may be asked: a thread waits only for a body that is long.
+        """Whether enough has come to ask the application; for the rest of a longer body, a thread waits.
 
         What a GET or HEAD announces is mostly neither sent nor read, unless it comes in chunks.
         """

@@ -1,6 +1,6 @@
-"""Few requests that take long are answered at once, so that the others share the GIL with few.
+"""Limits how many long requests are answered at the same time, because they compete with all others for the GIL.
 
-Those that wait need no thread. Their clients take turns, so that one with many does not delay the others.
+The others wait without a thread. Clients take turns, so that one with many requests does not delay the rest.
 """
 
 import threading
@@ -13,15 +13,15 @@ MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256
 
 
 class LongTurns:
-    """At most `MAX_LONG` connections have a turn; each turn ends with a call of `end` or `end_own`."""
+    """The connections with long requests: at most `MAX_LONG` have a turn, which `end` or `end_own` ends."""
 
     def __init__(self) -> None:
-        self.running = dict[Connection, int]()  # with the thread that serves each
+        self.running = dict[Connection, int]()  # with the id of the thread that serves each
         self.waiting = dict[str, deque[Connection]]()  # by client; the next client is the first
         self.lock = threading.Lock()
 
     def begin(self, connection: Connection) -> bool:
-        """Whether the connection has its turn, or takes one; otherwise a later `end` returns it."""
+        """Take a turn, or keep it; False if the connection must wait, until a later `end` returns it."""
         with self.lock:
             if connection in self.running or (len(self.running) < MAX_LONG and not self.waiting):
                 self.running[connection] = threading.get_ident()
@@ -30,7 +30,7 @@ class LongTurns:
         return False
 
     def is_crowded(self, connection: Connection) -> bool:
-        """Whether enough connections wait before this one, of its client or in all."""
+        """Whether too many connections wait already, of this client or in all."""
         with self.lock:
             if connection in self.running:
                 return False
