@@ -67,12 +67,6 @@ def test_the_core_of_a_service_that_was_killed_is_free_at_once(start):
 
 
 @linux
-def test_where_all_names_are_taken_the_last_core_is_shared(start, monkeypatch):
-    monkeypatch.setattr(cpu_affinity, "MAX_ON_ONE_CORE", 0)
-    assert cpu_affinity._free_core([3, 2, 1]) == (3, None)
-
-
-@linux
 def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypatch):
     for name in ("_allowed", "_own", "_claim"):
         monkeypatch.setattr(cpu_affinity, name, getattr(cpu_affinity, name))

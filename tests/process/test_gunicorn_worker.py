@@ -401,19 +401,10 @@ def server(tmp_path_factory):
         yield shared.wait_until_ready()
 
 
-def test_connections_that_say_nothing_hold_no_thread(server):
-    connections = silent(server, 60)
-    for _ in range(5):
-        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
-    connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
-    for connection in connections:
-        connection.close()
-
-
 @each(
     "begin",
     [
+        b"",
         b"GET /healthz HTTP/1.1\r\nHost: x",
         b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
         b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{",
@@ -493,15 +484,6 @@ def send_on(connection, stop):
     while not stop.is_set():
         connection.sendall(text)
         connection.recv(1_000_000)
-
-
-def test_a_request_that_comes_byte_by_byte_is_answered(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
-        for byte in b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}":
-            connection.sendall(bytes([byte]))
-        assert connection.recv(10_000).startswith(b"HTTP/1.1 404")
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert b"HTTP/1.1 200" in connection.recv(10_000)
 
 
 def test_a_client_that_has_closed_its_half_gets_its_answer(server):

@@ -98,21 +98,6 @@ def test_what_is_stored_comes_first(server, device, listen):
     assert last.bodies(1) == ["four"]
 
 
-def test_every_stream_of_a_device_gets_everything(server, device, listen):
-    listeners = [listen(device) for _ in range(4)]
-    for body in ("one", "two"):
-        send(server, body)
-    assert [listener.bodies(2) for listener in listeners] == [["one", "two"]] * 4
-
-
-def test_a_fifth_stream_of_a_device_ends_the_oldest(server, device, listen):
-    listeners = [listen(device) for _ in range(5)]
-    listeners[0].event()
-    assert listeners[0].event() is None
-    send(server, "one")
-    assert [listener.bodies(1) for listener in listeners[1:]] == [["one"]] * 4
-
-
 def test_one_stream_carries_several_topics(server, device, listen):
     urgent = add_topic(server, server.key, minPriority=5)
     listener = listen(device, {"topic": "unknown"}, urgent)
@@ -137,17 +122,6 @@ def test_what_another_process_stores_arrives(server, device, listen):
     assert listener.event()["event"] == "open"
     server.flask("send", OWNER, "From a shell", "b")
     assert listener.message()["title"] == "MCP - From a shell"
-
-
-def test_events_and_texts_are_streamed_too(server, device, listen):
-    events, texts = listen(device, path="sse"), listen(device, path="raw")
-    assert events.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert events.file.readline() == b"event: open\n"
-    assert json.loads(events.file.readline().removeprefix(b"data: "))["event"] == "open"
-    assert (events.file.readline(), texts.file.readline()) == (b"\n", b"\n")
-    send(server, "two\nlines")
-    assert json.loads(events.file.readline().removeprefix(b"data: "))["message"] == "two\nlines"
-    assert texts.file.readline() == b"two lines\n"
 
 
 def test_a_stream_may_begin_on_a_connection_that_answered_before(server, device):
