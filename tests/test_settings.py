@@ -213,6 +213,12 @@ def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, va
     assert "hunter2pw" not in said and "user" not in said
 
 
+def test_settings_are_shown_without_their_secrets():
+    secrets = {"SECRET_KEY": "hunter2pw", "METRICS_TOKEN": "hunter2pw" * 2, "HEARTBEAT_URL": "https://a/hunter2pw"}
+    server = {"DATABASE_URL": "postgresql://u:hunter2pw@db/bell", "REDIS_URL": "redis://:hunter2pw@db"}
+    assert "hunter2pw" not in repr(config.load(secrets | server))
+
+
 @each("address", ["", "ftp://a/", "http:///", "http://a b/", "http://a:0/", "http://[::1/", "http://a:x/"])
 def test_what_is_no_address_to_call_is_refused_without_being_shown(address):
     said = refusal(HEARTBEAT_URL=f"{address}hunter2pw")

@@ -234,6 +234,17 @@ def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_take
     assert made == [*range(40), "closed"] and writes.logged == [4_000_000]
 
 
+@pytest.mark.parametrize(
+    "method, body, state", [(b"GET", b"abcd", KEPT), (b"GET", b"abc", LINGERING), (b"HEAD", b"", KEPT)]
+)
+def test_a_connection_is_kept_only_if_its_answer_was_as_long_as_announced(idle, ends, method, body, state):
+    ours, theirs = ends
+    idle.log = SimpleNamespace(access=lambda *_: None)
+    theirs.sendall(method + b" / HTTP/1.1\r\nHost: x\r\n\r\n")
+    begin_writing(idle, answer_of(ours, 4, body=[body]))
+    assert ours.state == state
+
+
 @pytest.mark.parametrize("why", ["time", "memory", "gone"])
 def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_clock, monkeypatch, why):
     ours, theirs = ends
@@ -296,6 +307,17 @@ def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends
         work(serves)
     assert serves.asked == [BODY] and ours.state == KEPT
     assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY)
+
+
+def test_an_answer_ends_its_connection_while_nearly_as_many_wait_as_there_may_be(serves, ends):
+    serves.cfg.set("worker_connections", 2)
+    silent, others_client = socket.socketpair()
+    with others_client:
+        for connection in (Connection(silent), ends[0]):
+            waits(serves, connection, KEPT)
+        ends[1].sendall(SEND)
+        work(serves)
+        assert b"\r\nConnection: close\r\n" in ends[1].recv(1_000)
 
 
 def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):

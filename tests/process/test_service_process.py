@@ -411,6 +411,13 @@ def test_a_body_that_is_not_taken_does_not_become_the_next_request(server):
     assert status_of(answer) == 401 and b'"status":"ok"' not in answer
 
 
+def test_after_a_long_body_was_refused_the_connection_serves_the_next_request(server):
+    fields = "Host: x\r\nAuthorization: Bearer wrong\r\nContent-Length: 90000"
+    refused = f"POST /api/v1/notifications/send HTTP/1.1\r\n{fields}\r\n\r\n".encode() + b" " * 90_000
+    answers = server.raw(refused + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert [answer[:3] for answer in answers.split(b"HTTP/1.1 ")[1:]] == [b"401", b"200"]
+
+
 # --- what runs beside the requests --------------------------------------------------------------------------
 
 
@@ -545,3 +552,7 @@ def test_no_header_of_a_proxy_moves_the_addresses_of_the_pages(server):
         page = server.request("GET", "/app/login", headers={name: prefix})
         assert page.status in (200, 404) and "/evil" not in page.text
     assert 'href="/app/static/app.css?v=' in server.get("/app/login").text
+
+
+def test_a_script_name_in_the_environment_moves_no_address(start):
+    assert start(SCRIPT_NAME="/evil").wait_until_ready().get("/healthz").status == 200
