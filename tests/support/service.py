@@ -23,7 +23,6 @@ from models import new_id, sha256_of
 from process import clock
 from store import database
 from tests.support import postgresql, recycling
-from tests.support.client import Client
 from tests.support.tables import spare_the_disk
 
 # Building these statements with Peewee took a third of the time of a plain test.
@@ -40,9 +39,6 @@ EACH_ROUND = scheduler.RECORDS + scheduler.TIMED + scheduler.DELIVERIES
 METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
-
-
-app.test_client_class = Client
 
 
 class MovedClock:
@@ -122,9 +118,7 @@ class Hook:
 @functools.cache
 def without_compatibility():
     """The application with COMPATIBILITY=off. Making the routes takes longer than all else: other tests share one."""
-    made = create_app(config.load({"COMPATIBILITY": "off"}))
-    made.test_client_class = Client
-    return made
+    return create_app(config.load({"COMPATIBILITY": "off"}))
 
 
 @functools.cache
