@@ -63,13 +63,6 @@ def test_it_repeats_as_long_as_was_asked_and_then_expires(owner, browser, passes
     assert len(browser.messages) == 4
 
 
-def test_it_repeats_once_where_both_times_are_the_same(owner, browser, passes):
-    id_ = ring(owner, every_s=60, for_s=60)
-    passes(60)
-    passes(60)
-    assert (rung(owner, id_), len(browser.messages)) == (("expired", 1), 2)
-
-
 def test_it_repeats_at_most_50_times(owner, browser, passes):
     id_ = ring(owner, every_s=30, for_s=10_800)
     passes(30, 52)
@@ -360,13 +353,6 @@ def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, b
     assert len(browser.messages) == 1
     passes(1)
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
-
-
-def test_of_two_that_find_a_repeat_due_one_makes_it(owner, browser, rings, moved_clock):
-    moved_clock.advance(60)
-    seen, lease = stored_alarms.due(moved_clock.ms), moved_clock.ms + LEASE_MS
-    with database.transaction(1):
-        assert [len(stored_alarms.claim(seen, lease)) for _ in range(2)] == [1, 0]
 
 
 def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, moved_clock):

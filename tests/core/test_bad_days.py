@@ -67,32 +67,6 @@ def test_a_fault_of_ours_in_pushing_counts_as_an_attempt_and_ends_after_a_day(
     assert owner.listed()[0]["status"] == "failed"
 
 
-def test_a_clock_that_is_set_back_puts_no_retry_off(owner, service, apns, moved_clock):
-    device(owner, "apns", apns.phone().then(503))
-    assert owner.send().json["notification"]["status"] == "pending"
-    service.work()
-    moved_clock.advance(10)
-    moved_clock.ms -= 3_600_000
-    service.work()
-    moved_clock.advance(19)
-    service.work()
-    assert owner.listed()[0]["status"] == "pending"
-    moved_clock.advance(2)
-    service.work()
-    assert owner.listed()[0]["status"] == "delivered"
-
-
-def test_a_clock_that_is_set_forward_brings_a_retry_forward_once(owner, service, apns, moved_clock):
-    phone = apns.phone().then(503)
-    device(owner, "apns", phone)
-    owner.send()
-    service.work()
-    moved_clock.ms += 3_600_000
-    for _ in range(3):
-        service.work()
-    assert owner.listed()[0]["status"] == "delivered" and len(phone.pushes) == 2
-
-
 def test_retries_whose_outcome_cannot_be_recorded_are_due_again_when_their_leases_end(
     owner, service, apns, moved_clock, monkeypatch
 ):

@@ -84,14 +84,6 @@ def test_what_is_sent_later_counts_as_pending(service, owner, unreachable, monke
     assert [send(in_ms) for in_ms in (first, 3_600_000, first, 3_600_000, 0)] == [200, 200, 200, 429, 429]
 
 
-def test_another_accounts_backlog_refuses_nothing(service, owner, unreachable, monkeypatch):
-    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
-    owner.send()
-    other = service.caller(service.account("other@example.org"))
-    other.post("/devices", {"kind": "fcm", "token": "token"})
-    assert (owner.send().status_code, other.send().status_code) == (429, 200)
-
-
 def test_a_repeated_request_is_answered_as_before_whatever_is_pending(service, owner, unreachable, monkeypatch):
     monkeypatch.setattr(delivery, "MAX_PENDING", 1)
     first = owner.send(headers={"Idempotency-Key": "once"})
@@ -350,13 +342,6 @@ def test_the_number_counts_over_all_metrics_of_an_account_and_of_it_alone(servic
     moved_clock.advance(3_600)
     service.work()
     assert query(service, "SELECT metric_id FROM metric_series ORDER BY seq") == [("b",), ("c",), ("d",), ("m",)]
-
-
-def test_values_older_than_the_plans_history_do_not_count(service, owner, keeps_three, moved_clock):
-    put(1, [moved_clock.ms - 31 * DAY_S * 1_000] * 2 + [moved_clock.ms] * 3)
-    moved_clock.advance(3_600)
-    service.work()
-    assert kept(service) == [2.0, 3.0, 4.0]
 
 
 def test_a_great_excess_goes_over_several_rounds(service, owner, keeps_three, moved_clock, monkeypatch):

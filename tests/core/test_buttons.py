@@ -1,7 +1,5 @@
 """Which buttons there are, and how long: recorded, retried, released, repeated, pruned."""
 
-import pytest
-
 from core import buttons, pruning
 from models import sha256_of
 from process import clock
@@ -113,13 +111,6 @@ def test_an_acknowledgement_leaves_the_answer_open_and_can_be_pressed_again(serv
     assert query(service, "SELECT acknowledged_at FROM alarm") == [(began,)]
     assert press(service, pressed["Yes"]).status_code == 200
     assert press(service, pressed["Acknowledge"]).status_code == 200
-
-
-@pytest.mark.parametrize("urgent", [True, False])
-def test_a_notification_that_repeats_has_an_acknowledge_button_without_any_other(service, owner, browser, urgent):
-    ask(owner, actions=None, acknowledge=True if urgent else None)
-    shown = browser.messages[-1]["notification"]
-    assert [one["title"] for one in shown.get("actions", [])] == (["Acknowledge"] if urgent else [])
 
 
 def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_clock):

@@ -4,7 +4,7 @@ import pytest
 
 from core import accounts, deletion, delivery, devices, firing, heartbeats
 from models import ApiKey
-from store import custom_metrics, database, notifications
+from store import custom_metrics, notifications
 from store.custom_metrics import MetricValue
 from store.database import WriteFailed
 from store.senders import Owner
@@ -31,22 +31,6 @@ def test_a_deleted_notification_is_gone_from_the_history_and_counters_keep_it(ow
     assert [row["id"] for row in owner.listed()] == [second]
     stats = owner.get("/stats").json["stats"]
     assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
-
-
-def test_it_cannot_be_deleted_a_second_time(owner):
-    notification_id = owner.send().json["notification"]["id"]
-    delete(owner, notification_id)
-    answer = delete(owner, notification_id)
-    assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
-
-
-@pytest.mark.parametrize("notification_id", ["0" * 32, "x", "unknown", "0" * 33])
-def test_an_id_that_there_is_not_is_404(owner, notification_id):
-    assert delete(owner, notification_id).status_code == 404
-
-
-def test_send_is_no_id(owner):
-    assert delete(owner, "send").status_code == 405
 
 
 def test_another_accounts_notification_is_404_and_stays(service, owner, pro):
@@ -147,14 +131,6 @@ def test_history_before_a_day_of_the_accounts_zone_is_deleted(service, pro, move
     assert [row["title"] for row in pro.listed()] == ["MCP - new"]
 
 
-def test_other_accounts_history_stays(service, owner, pro, moved_clock):
-    owner.send()
-    pro.send()
-    moved_clock.advance(2 * DAY_S)
-    lines(service, "history", "delete", OWNER, "--before", "2026-11-23")
-    assert (len(owner.listed()), len(pro.listed())) == (0, 1)
-
-
 def test_digests_are_deleted_with_the_history_but_not_counted(service, owner, browser, moved_clock):
     hook = service.alert("--frequency", "15m")
     for _ in range(2):
@@ -183,20 +159,6 @@ def test_a_day_that_is_none_deletes_nothing(service, owner, day):
     owner.send()
     assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day))
     assert len(owner.listed()) == 1
-
-
-@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "3000-01-01", "0999-12-31"])
-def test_a_day_of_a_far_year_is_refused_with_the_years_that_are_taken(service, owner, day):
-    owner.send()
-    sentence = "Error: The day must be of a year from 1000 to 2999 and written like 2026-11-21."
-    assert said(service.flask("history", "delete", OWNER, "--before", day)) == sentence
-    assert len(owner.listed()) == 1
-
-
-@pytest.mark.parametrize("day, deleted", [("1000-01-01", "0 notifications"), ("2999-12-31", "1 notification")])
-def test_the_first_and_the_last_day_that_are_taken_delete_nothing_and_everything(service, owner, day, deleted):
-    owner.send()
-    assert lines(service, "history", "delete", OWNER, "--before", day) == [f"Deleted {deleted} from before {day}."]
 
 
 def put(account_seq, project, metric, values=1):
@@ -296,14 +258,6 @@ def much_history(service, owner, moved_clock):
     owner.send()
     copy_first_row(service, 1_299, every_ms=1)
     moved_clock.advance(2 * DAY_S)
-
-
-def test_a_deletion_waits_while_another_process_holds_the_database(service, owner, moved_clock, monkeypatch):
-    much_history(service, owner, moved_clock)
-    locked = range(2, 1 + database.MAX_TRIES)
-    monkeypatch.setattr(database._engine, "transaction", Locked(database._engine.transaction, locked))
-    assert lines(service, *DELETE_HISTORY) == ["Deleted 1,300 notifications from before 2026-11-23."]
-    assert query(service, "SELECT count(*) FROM notification") == [(0,)]
 
 
 @pytest.mark.parametrize("command, passes", [(DELETE_HISTORY, 1), (DELETE_ACCOUNT, 1), (DELETE_ACCOUNT, 0)])

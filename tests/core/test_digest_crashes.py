@@ -1,21 +1,16 @@
 """Digests through crashes, restarts, clocks that are set back and several workers: each event once."""
 
 import re
-import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pytest
 
 import models
 import push
-from core import retries, scheduler
-from process import clock
 from store import database, held_notifications
-from tests.support.accounts import PRO, account_set
-from tests.support.devices import subscribe
-from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.accounts import account_set
+from tests.support.holding import MORNING, digest_of, happens, held, shown, statuses
 from tests.support.postgresql import sqlite_only
-from tests.support.racer import Racers
 from tests.support.tables import FULL, alter
 from tests.support.times import HOUR_S, MINUTE_S
 
@@ -103,12 +98,6 @@ def test_a_release_that_cannot_be_written_releases_nothing_and_comes_later(
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def in_digests(browsers):
-    """The events in all messages, in the order of their names."""
-    bodies = [body for browser in browsers for _, body in shown(browser)]
-    return sorted(line.partition(": ")[2] for body in bodies for line in body.split("\n"))
-
-
 def test_every_event_is_pushed_exactly_once_whenever_it_happens(service, owner, browser, works, moved_clock):
     account_set(service, "--quiet-hours", "12:00-13:00")
     hooks = [
@@ -127,43 +116,6 @@ def test_every_event_is_pushed_exactly_once_whenever_it_happens(service, owner, 
     works()
     assert len(browser.messages) < len(happened)
     assert sorted(re.findall(r"event \d\d\d", " ".join(body for _, body in shown(browser)))) == happened
-    assert set(statuses(owner).values()) == {"delivered"}
-
-
-def test_workers_in_several_threads_release_each_event_once(service, owner, pro, browser, push_service, night, until):
-    account_set(service, "--quiet-hours", QUIET, email=PRO)
-    other = subscribe(pro, push_service)
-    held(service.alert(), *(f"{number:02}" for number in range(20)))
-    held(service.alert(email=PRO), *(f"{number:02}" for number in range(20, 40)))
-    until(MORNING)
-    start = threading.Barrier(6)
-
-    def work():
-        start.wait()
-        for _ in range(3):
-            scheduler.run_due(clock.now_ms())
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    retries.batches.finish()
-    assert (len(browser.pushes), len(other.pushes)) == (1, 1)
-    assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
-
-
-def test_two_services_on_one_database_release_each_event_once(
-    service, owner, browser, push_service, night, until, moved_clock
-):
-    hooks = [service.alert("--frequency", "15m", name=f"Alert {number}") for number in range(4)]
-    for hook in hooks:
-        held(hook, *(f"{hooks.index(hook)}{number}" for number in range(10)))
-    until(MORNING)
-    with closing(Racers()) as racers:
-        racers.race(service, "work", environ={"WEBPUSH_HOSTS": push_service.origin}, now_ms=moved_clock.ms)
-    assert len(browser.pushes) == 1
-    assert in_digests([browser]) == [f"{alert}{number}" for alert in range(4) for number in range(10)]
     assert set(statuses(owner).values()) == {"delivered"}
 
 

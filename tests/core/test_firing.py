@@ -1,7 +1,5 @@
 """The states of a rule on a metric by the values that arrive, and what its owner is told, once."""
 
-import threading
-
 import pytest
 
 from core import firing
@@ -177,12 +175,6 @@ def test_rules_on_one_metric_are_judged_each_by_itself_and_no_other_metrics(serv
     assert [rule.state for rule in others] == ["ok", "ok"]
 
 
-def test_a_metric_of_a_batch_needs_no_rule(owner, rule):
-    metrics = [{"metricId": name, "metricName": name, "value": 95} for name in ("ram", "cpu", "disk")]
-    answer = owner.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": metrics})
-    assert (answer.status_code, rule.state) == (200, "firing")
-
-
 def test_a_value_that_comes_while_its_account_is_deleted_is_judged_by_no_rule(owner, rule, caplog):
     for value in (95, 96):  # from the second on the process knows the rule as it is now
         rule.sends(value)
@@ -247,31 +239,6 @@ def test_without_its_notification_no_state_changes_and_no_value_is_stored(servic
     assert (rule.state, told(owner), query(service, "SELECT * FROM metric")) == ("ok", [], [])
     rule.sends(95)
     assert (rule.state, told(owner)) == ("firing", [FIRES])
-
-
-def test_two_workers_tell_it_once(service, owner, moved_clock):
-    rule = Ruled(service, owner, "> 90", "--for", "5m")
-    rule.sends(95)
-    moved_clock.advance(5 * MINUTE_S)
-    ((_, seq),) = metric_rules.due(moved_clock.ms, 10)
-    stale, both_see = metric_rules.one(seq), threading.Barrier(2)
-
-    def work():
-        try:
-            both_see.wait(timeout=30)
-            with database.transaction(1):
-                firing._judge(stale, moved_clock.ms, has_arrived=False)
-        finally:
-            database.give_back()
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    firing.look_at_due(moved_clock.ms)
-    assert [title for title, _ in told(owner)] == ["CPU is 95 %"]
-    assert query(service, "SELECT count(*) FROM firing") == [(1,)]
 
 
 def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owner, passes, monkeypatch):

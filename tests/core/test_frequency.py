@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.accounts import account_set
-from tests.support.holding import EVENING, MORNING, NIGHT, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.holding import EVENING, MORNING, NIGHT, QUIET, digest_of, held, shown, statuses
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 # Frequency
@@ -23,19 +23,6 @@ def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
     works()
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
-
-
-def test_an_alert_is_instant_unless_told_otherwise(service, browser):
-    assert service.alert().post({"message": "a"}).json["status"] == "delivered"
-    assert len(browser.messages) == 1
-
-
-def test_a_digest_of_one_event_is_pushed_as_itself(service, browser, works, moved_clock):
-    (held_id,) = held(service.alert("--frequency", "1h"), "a")
-    moved_clock.advance(HOUR_S)
-    works()
-    ((title, body),) = shown(browser)
-    assert (title, body, browser.messages[0]["notification"]["tag"]) == ("MCP - Backups", "a", held_id)
 
 
 def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock):
@@ -69,12 +56,6 @@ def test_each_alert_collects_on_its_own(service, owner, browser, works, moved_cl
     works()
     assert statuses(owner) == {"a": "held", "b": "held", "c": "delivered", "d": "delivered"}
     assert shown(browser) == [digest_of("Quarterly: c", "Quarterly: d")]
-
-
-def test_an_instant_alert_does_not_wait_for_another_alerts_digest(service, owner, browser):
-    held(service.alert("--frequency", "1d"), "a")
-    happens(service.alert(name="Doorbell"), "b")
-    assert (statuses(owner), shown(browser)) == ({"a": "held", "b": "delivered"}, [("MCP - Doorbell", "b")])
 
 
 def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(service, owner, browser, until, works):
@@ -121,16 +102,3 @@ def test_the_end_of_quiet_hours_leaves_what_a_frequency_still_holds(service, own
     works()
     assert statuses(owner) == {"a": "held", "b": "delivered", "c": "delivered"}
     assert shown(browser) == [digest_of("Backups: b", "Backups: c")]
-
-
-def test_a_digest_counts_elapsed_time_when_the_clocks_change(service, owner, browser, until, works):
-    account_set(service, "--timezone", "Europe/Berlin")
-    hook = service.alert("--frequency", "1d")
-    until("2027-03-27T12:00")
-    held(hook, "a")
-    until("2027-03-28T11:59:59.999")
-    works()
-    assert statuses(owner) == {"a": "held"}
-    until("2027-03-28T12:00")
-    works()
-    assert statuses(owner) == {"a": "delivered"}

@@ -74,27 +74,8 @@ def test_what_is_held_is_asked_anew_when_urgent_begins_to_pass(service, owner, b
     assert shown(browser) == [("MCP - Backups", "b")] and statuses(owner) == {"a": "held", "b": "delivered"}
 
 
-def test_what_an_alert_held_stays_held_when_it_is_deleted(service, owner, browser, night, until, works):
-    hook = service.alert(*FIELDS, PASSES)
-    post(hook, "a", 4)
-    assert service.flask("alert", "delete", hook.email, hook.id).exit_code == 0
-    works()
-    assert browser.pushes == []
-    until(MORNING)
-    works()
-    assert shown(browser) == [("MCP - Backups", "a")]
-
-
 def pushed(browser):
     return [one["notification"] for one in browser.messages]
-
-
-def test_a_single_released_one_has_its_own_priority(service, owner, browser, night, until, works):
-    post(service.alert(*FIELDS), "a", "urgent")
-    until(MORNING)
-    works()
-    (message,) = pushed(browser)
-    assert message["requireInteraction"] is True and message["title"] == "MCP - Backups"
 
 
 @pytest.mark.parametrize(

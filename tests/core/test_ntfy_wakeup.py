@@ -124,11 +124,6 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, 
     assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
 
 
-def test_what_succeeds_is_not_logged(owner, android, caplog):
-    send(owner)
-    assert caplog.text == ""
-
-
 def test_a_phone_from_before_there_was_an_upstream_is_not_woken(owner, android, upstream):
     alter(owner.service, "UPDATE device SET poll_hash = NULL")
     send(owner)
@@ -167,11 +162,3 @@ def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, an
     assert len(asked) == ntfy_wakeup.THREADS
     send(owner)
     assert len(asked) == ntfy_wakeup.THREADS + 1
-
-
-def test_without_the_setting_nobody_is_asked(make_service, moved_clock):
-    service = make_service()
-    service.account()
-    add_phone(service.caller())
-    send(service.caller(name="b"))
-    assert ntfy_wakeup._threads is None

@@ -37,13 +37,6 @@ def test_requests_outlast_a_restart_once_the_worker_has_written_them(service, we
     assert shown(webhook) == [Seen(3, 400, "wrong", 2), first]
 
 
-def test_the_end_of_the_service_writes_them(webhook, make_service):
-    noted(webhook, Seen(1, 200, "delivered"))
-    recent_requests.write_all()
-    make_service()
-    assert shown(webhook) == [Seen(1, 200, "delivered")]
-
-
 def test_the_end_of_the_service_writes_those_of_all_alerts(service, webhook, make_service, monkeypatch):
     monkeypatch.setattr(recent_requests, "MAX_WRITTEN", 1)
     hooks = [webhook, find_webhook(service.alert(name="Other").code)]

@@ -51,13 +51,6 @@ def test_what_is_left_as_one_is_pushed_as_itself(owner, hook, browser, night, un
     assert [one["replacedBy"] for one in (detail(owner, old), detail(owner, middle))] == [middle, new]
 
 
-def test_until_they_are_released_all_of_them_are_held(owner, hook, browser, night, works):
-    for n in range(3):
-        post(hook, f"{n}", "web")
-    works()
-    assert set(by_title(owner).values()) == {"held"} and browser.pushes == []
-
-
 def test_one_tag_of_two_alerts_has_one_line(service, owner, hook, browser, night, until, works):
     post(hook, "first", "web")
     post(service.alert(*FIELDS, name="Second"), "second", "web")

@@ -1,7 +1,5 @@
 """Notifications with `deliverAt`."""
 
-import threading
-
 import pytest
 
 from core import retries, scheduled
@@ -59,12 +57,6 @@ def test_it_goes_to_the_devices_that_there_are_then(owner, push_service, browser
     assert (bodies(browser), bodies(other)) == (["later"], ["later"])
 
 
-def test_it_is_counted_when_it_is_sent(owner, later, passes):
-    assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
-    passes(HOUR_S)
-    assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
-
-
 @pytest.mark.parametrize("priority, pushed", [(1, 0), (2, 0), (4, 1)])
 def test_its_priority_says_to_which_devices_it_goes(service, owner, browser, passes, moved_clock, priority, pushed):
     device = owner.get("/devices").json["devices"][0]["id"]
@@ -92,15 +84,6 @@ def test_a_digest_does_not_take_it_along(service, owner, browser, night, until, 
     )
 
 
-def test_it_is_retried_for_a_day_from_its_release(owner, browser, passes, moved_clock):
-    id_ = send_at(owner, moved_clock.ms + 3 * 24 * HOUR_MS)
-    browser.then(503)
-    passes(3 * DAY_S)
-    assert detail(owner, id_)["status"] == "pending"
-    passes(30)
-    assert (detail(owner, id_)["status"], bodies(browser)) == ("delivered", ["later"])
-
-
 def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
     owner, browser, later, passes, moved_clock
 ):
@@ -113,11 +96,6 @@ def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
     assert browser.pushes == []
     passes(1)
     assert (detail(owner, later)["status"], bodies(browser)) == ("delivered", ["later"])
-
-
-def test_a_stop_of_the_service_delays_it(owner, browser, later, passes):
-    passes(5 * DAY_S)
-    assert bodies(browser) == ["later"]
 
 
 def test_one_that_expired_while_the_service_was_away_is_failed(owner, browser, passes, moved_clock):
@@ -138,24 +116,11 @@ def test_one_that_is_replaced_before_is_never_sent(owner, browser, passes, moved
     assert bodies(browser) == ["second"]
 
 
-def test_one_that_is_deleted_is_never_sent(owner, browser, later, passes):
-    assert owner.delete(f"/notifications/{later}").json == {"ok": True}
-    passes(HOUR_S)
-    assert browser.pushes == []
-
-
 def test_without_devices_it_is_in_the_history(owner, passes, moved_clock):
     id_ = send_at(owner, moved_clock.ms + HOUR_MS)
     assert detail(owner, id_)["status"] == "held"
     passes(HOUR_S)
     assert detail(owner, id_)["status"] == "delivered"
-
-
-def test_without_its_last_device_it_fails(owner, browser, later, passes):
-    browser.then(410)
-    owner.send()
-    passes(HOUR_S)
-    assert detail(owner, later)["status"] == "failed"
 
 
 def test_a_replay_is_answered_as_held_and_sends_nothing(owner, browser, passes, moved_clock):
@@ -165,16 +130,6 @@ def test_a_replay_is_answered_as_held_and_sends_nothing(owner, browser, passes, 
     again = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "k"})
     assert (again.status_code, again.json, len(browser.messages)) == (200, first.json, 1)
     assert again.json["notification"]["status"] == "held"
-
-
-def test_many_that_are_due_at_once_all_come(owner, pro, push_service, passes, moved_clock):
-    phone = subscribe(pro, push_service)
-    for number in range(scheduled.RELEASED_AT_ONCE + 5):
-        send_at(pro, moved_clock.ms + HOUR_MS + number, str(number))
-    passes(HOUR_S + 1)
-    for _ in range(12):
-        passes(1)
-    assert sorted(map(int, bodies(phone))) == list(range(scheduled.RELEASED_AT_ONCE + 5))
 
 
 @pytest.fixture
@@ -212,23 +167,6 @@ def test_accounts_take_turns_however_many_of_anothers_are_due(service, owner, mo
     monkeypatch.setattr(scheduled, "_last", 0)
     scheduled.release_due(moved_clock.ms)
     assert slow[:11] == [1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 1]
-
-
-def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, later, moved_clock):
-    moved_clock.advance(HOUR_S)
-    together = threading.Barrier(8)
-
-    def work():
-        together.wait()
-        scheduled.release_due(moved_clock.ms)
-
-    workers = [threading.Thread(target=work) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    service.work()
-    assert bodies(browser) == ["later"]
 
 
 def test_its_age_counts_from_when_it_is_delivered(service, owner, moved_clock):

@@ -9,18 +9,6 @@ from tests.support.isolation import KINDS, account, in_thread, later, listed, pe
 # The worker
 
 
-def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate, moved_clock):
-    for caller in (ann, bob):
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    gate.close(ann, bob)
-    retries.retry_due(moved_clock.ms)
-    assert gate.holds(2)
-    gate.open()
-    retries.batches.finish()
-    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
-
-
 def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_another(
     ann, bob, device, gate, moved_clock
 ):
@@ -123,15 +111,6 @@ def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device,
     assert listed(ann) == ["delivered"]
 
 
-def test_a_round_waits_until_its_retries_ended(ann, bob, device, gate, service, moved_clock):
-    for caller in (ann, bob):
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    service.work()
-    assert gate.under_way.total() == 0
-    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
-
-
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("kind", ["apns", "fcm"])
 def test_retry_after_is_waited_for_by_the_worker_and_nobody_sleeps(ann, device, service, moved_clock, kind, status):
@@ -153,12 +132,6 @@ def test_retry_after_of_a_retry_is_honoured_in_place_of_the_backoff(ann, device,
     assert len(phone.pushes) == 2
     later(service, moved_clock, 1)
     assert (len(phone.pushes), listed(ann)) == (3, ["delivered"])
-
-
-def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
-    phone = device(ann).then(503, Retry_After="100")
-    assert sent(ann) == "pending"
-    assert (sent(ann), len(phone.pushes)) == ("delivered", 2)
 
 
 # Shares of the threads
