@@ -344,6 +344,13 @@ def test_the_number_counts_over_all_metrics_of_an_account_and_of_it_alone(servic
     assert query(service, "SELECT metric_id FROM metric_series ORDER BY seq") == [("b",), ("c",), ("d",), ("m",)]
 
 
+def test_values_older_than_the_plans_history_do_not_count(service, owner, keeps_three, moved_clock):
+    put(1, [moved_clock.ms - 31 * DAY_S * 1_000] * 2 + [moved_clock.ms] * 3)
+    moved_clock.advance(3_600)
+    service.work()
+    assert kept(service) == [2.0, 3.0, 4.0]
+
+
 def test_a_great_excess_goes_over_several_rounds(service, owner, keeps_three, moved_clock, monkeypatch):
     monkeypatch.setattr(pruning, "MAX_EXCESS", 10)
     put(1, range(moved_clock.ms, moved_clock.ms + 40))

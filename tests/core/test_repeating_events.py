@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.alarms import acknowledge, every, rung
+from tests.support.alarms import acknowledge, detail, every, rung
 from tests.support.holding import MORNING, digest_of, shown
 from tests.support.rows import each
 
@@ -90,6 +90,18 @@ def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until
     minutes()
     assert sorted(titles(browser)[1:]) == ["MCP - down", "MCP - full"]
     assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
+
+
+def test_a_repeat_of_what_a_digest_holds_leaves_its_status_to_the_digest(
+    owner, hook, browser, night, until, works, minutes
+):
+    ids = [post(hook, "down", "web"), post(hook, "full", "disk")]
+    browser.then(503, retry_after="7200")
+    until(MORNING)
+    works()
+    minutes()
+    assert sorted(titles(browser)) == ["MCP - down", "MCP - full"]
+    assert [detail(owner, id_)["status"] for id_ in ids] == ["pending"] * 2
 
 
 def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser, night, until, works, minutes):
