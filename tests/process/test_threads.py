@@ -144,6 +144,8 @@ def test_a_long_request_before_which_enough_others_wait_is_left_to_the_applicati
     application.takes_long = lambda method, path: True
     desk.worker.wsgi = application
     monkeypatch.setattr(desk.worker.long, "is_crowded", lambda connection: not seen)
+    monkeypatch.setattr(desk.worker.long, "begin", lambda connection: bool(seen))
+    desk.clients[0].settimeout(PATIENCE_S)
     for _ in range(2):
         desk.clients[0].sendall(REQUEST)
         assert desk.clients[0].recv(1_000).endswith(b"no")
