@@ -323,7 +323,6 @@ class _Transaction:
 
     def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
         self._thread, self._account_seqs = thread, account_seqs
-        self._part: Part | None = None  # unless it is the first in a transaction
 
     def __enter__(self) -> None:
         thread = self._thread
@@ -334,21 +333,16 @@ class _Transaction:
         except WriteFailed:
             _writer.fails = True
             raise
-        try:
-            thread.writing, thread.accounts = _writer.opened(), self._account_seqs
-            self._changes = thread.writing.total_changes
-            if not self._is_first:
-                begun = Part(run, thread.after_commit)
-                begun.__enter__()
-                self._part = begun
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
-            raise
+        thread.writing, thread.accounts = _writer.opened(), self._account_seqs
+        self._changes = thread.writing.total_changes
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         thread = self._thread
         try:
-            self._end_writing(kind, error, trace)
+            if error is not None:
+                _writer.give_up(error, self._is_first)
+            elif _writer.opened().total_changes > self._changes:
+                _writer.has_changes = True
         finally:
             thread.writing, thread.accounts = None, ()
             _writer.end_turn()
@@ -357,26 +351,6 @@ class _Transaction:
         if error is None:
             for call in thread.after_commit:
                 call()
-
-    def _end_writing(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        """Note whether this thread has changed anything, or undo its changes."""
-        if error is None and self._is_first:
-            self._note_changes()
-            return
-        try:
-            if self._part:
-                self._part.__exit__(kind, error, trace)
-        except BaseException as failed:
-            _writer.give_up(failed, self._is_first)
-            raise
-        if error is None:
-            self._note_changes()
-        else:
-            _writer.give_up(error, self._is_first)
-
-    def _note_changes(self) -> None:
-        if _writer.opened().total_changes > self._changes:
-            _writer.has_changes = True
 
 
 def after_commit(call: Callable[[], object]) -> None:

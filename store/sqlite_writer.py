@@ -47,9 +47,10 @@ class Writer:
     """Serialises writers; queued writers share one commit (group commit).
 
     A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
-    that one writes into the same transaction, in a savepoint of its own; the last of the queue commits for all of
-    them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
-    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
+    that one writes into the same transaction, behind a savepoint of its own; the last of the queue commits for all of
+    them, which also ends the savepoints. Each waits for that commit before it answers, so that nothing is acknowledged
+    that is not on the disk. A failed commit fails all of them. The first needs no savepoint: what it undoes is all
+    there is.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
@@ -87,17 +88,20 @@ class Writer:
         """
         if not (self.turn.acquire(blocking=False) or self._queue()):
             raise WriteFailed("database is locked")
-        if self.commit:
-            return self.commit, False
+        is_first = self.commit is None
         try:
-            commit = Commit()
-            self._begin()
+            commit = self.commit or Commit()
+            if is_first:
+                self._begin()
+            else:
+                run_on(self.opened(), "SAVEPOINT part")
             self.commit = commit
-        except BaseException:
+        except BaseException as error:
+            self.end(WriteFailed(str(error)))
             self.close()
             self.turn.release()
             raise
-        return commit, True
+        return commit, is_first
 
     def _queue(self) -> bool:
         """Whether this thread got its turn. While it queues, other writers leave the commit to it."""
@@ -184,17 +188,13 @@ class Writer:
         """
         if isinstance(error, WriteFailed):
             self.end(error)
-        elif is_first:
-            self._undo(error)
-
-    def _undo(self, error: BaseException) -> None:
-        """Roll back the first writer's changes, which are all changes."""
+            return
         try:
-            run_on(self.opened(), "ROLLBACK")
-        except BaseException:  # SQLite has rolled it back
+            run_on(self.opened(), "ROLLBACK" if is_first else "ROLLBACK TO part")
+        except BaseException:  # SQLite has rolled everything back
             failure = WriteFailed("the transaction was rolled back")
             self.end(failure)
             raise failure from error
-        commit, self.commit = self.commit, None
-        if commit:
-            commit.end(None)
+        if is_first and self.commit:
+            self.commit.end(None)
+            self.commit = None

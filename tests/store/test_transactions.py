@@ -173,6 +173,21 @@ def test_when_one_cannot_write_all_of_them_are_told(opened):
     assert len(faults) + look(opened, "SELECT count(*) FROM server_key")[0][0] == 3
 
 
+def test_when_one_cannot_join_the_others_all_of_them_are_told(opened, monkeypatch):
+    def fails(connection, statement, values=()):
+        if statement.startswith("SAVEPOINT"):
+            raise MemoryError
+        return run_on(connection, statement, values)
+
+    run_on = sqlite_writer.run_on
+    monkeypatch.setattr(sqlite_writer, "run_on", fails)
+    faults, _ = in_one_group(2, put)
+    assert {type(fault) for fault in faults} == {database.WriteFailed, MemoryError}
+    with database.transaction(database.EVERYBODY):
+        put(2)
+    assert look(opened, "SELECT name FROM server_key") == [("2",)]
+
+
 def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(opened):
     """A refused transaction waits as well: otherwise each would leave the commit to the next one for ever."""
     stored, began = threading.Event(), time.monotonic()
