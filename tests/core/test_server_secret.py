@@ -18,3 +18,7 @@ def test_all_processes_of_a_shared_database_sign_with_the_same_and_need_no_direc
     one, other = map(server_secret.server_secret, machines)
     assert one == other == server_notes.find_key(server_secret.NAME) and len(one) == 64
     assert not any(machine.exists() for machine in machines)
+
+
+def test_of_two_processes_that_make_a_key_at_once_the_firsts_stays(service):
+    assert [server_notes.put_first_key("new", value) for value in ("first", "second")] == ["first", "first"]

@@ -390,6 +390,11 @@ def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, mo
     assert owner.page("/app/").rows() == []
 
 
+def test_one_that_is_chosen_twice_is_deleted_once(owner, caller):
+    id_ = caller.send().json["notification"]["id"]
+    assert "1 notification deleted" in owner.done(f"{HISTORY}/delete", {"id": [id_, id_], "confirmed": "1"}).text
+
+
 @pytest.mark.parametrize("action", ["delete", "acknowledge"])
 def test_what_no_notification_is_called_is_passed_over_when_several_are_chosen(owner, caller, action):
     caller.send()

@@ -100,6 +100,8 @@ def test_each_device_is_told_of_on_its_own(owner, caller, browser, push_service)
     sent = caller.send().json["notification"]
     page = notification_page(owner, sent["id"])
     assert "1 of 2" in page.text
+    devices = page.section("Devices")
+    assert devices.index("Chrome") < devices.index("Firefox"), "in the order in which they were added"
     assert "Handed to its push service" in page.section("Chrome on Linux") and "failed" in page.section(
         "Firefox on Windows"
     )
