@@ -163,7 +163,7 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_cl
 
 @pytest.mark.parametrize(
     "sent, month",
-    [("2027-03-01T02:00:00", 0), ("2027-03-01T12:00:00", 1), ("2027-03-02T02:00:00", 1), ("2027-03-03T02:00:00", 1)],
+    [("2027-03-01T02:00:00", 0), ("2027-02-27T12:00:00", 0), ("2027-03-02T02:00:00", 1), ("2027-03-03T02:00:00", 1)],
 )
 def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
     service, owner, moved_clock, sent, month
