@@ -355,9 +355,10 @@ class Device(Model):
         """A new device with these columns; call inside `transaction()`."""
         return cls.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
 
-    def change(self, **values: Any) -> None:
-        """Set these columns; call inside `transaction()`."""
+    def change(self, **values: Any) -> "Device":
+        """Set these columns, and return the device; call inside `transaction()`."""
         _change(self, values)
+        return self
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Device"]:

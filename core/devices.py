@@ -62,7 +62,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
         if known and key_seq not in (None, known.api_key_seq):
             return known  # this key did not add it, so it may not change it
         if known:
-            return _changed(known, **values)
+            return known.change(**values)
         added = _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
         added.topic = topic
         return added
@@ -124,7 +124,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
         token = None if has_token else secrets.token_urlsafe(32)
         if token:
             seen["resync_token_hash"] = sha256_of(token)
-        return _changed(device, **seen), token
+        return device.change(**seen), token
 
 
 def resync(device: Device, subscription: Any, now: int) -> None:
@@ -151,7 +151,7 @@ def _move(device: Device, values: dict[str, Any]) -> None:
     """Give the device this subscription; call inside `transaction()`. A new endpoint clears the old one's error."""
     if device.token != values["token"]:
         values = {**values, "last_error": None, "last_error_at": None}
-    _changed(device, **values)
+    device.change(**values)
 
 
 def rename_device(account_seq: int, device_id: str, name: str) -> None:
@@ -169,12 +169,7 @@ def _change(account_seq: int, device_id: str, **values: Any) -> Device:
         device = Device.find(account_seq, device_id)
         if device is None:
             raise Refused(404)
-        return _changed(device, **values)
-
-
-def _changed(device: Device, **values: Any) -> Device:
-    device.change(**values)
-    return device
+        return device.change(**values)
 
 
 def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:

@@ -61,8 +61,8 @@ class Subscription:
             return self.write(ntfy_stream.event("open", self.names, now))
         if self.waiting:
             one = self.waiting.popleft()
-            message = message_of(one, now)
-            if not (message and self.wanted.filters.passes(message)):
+            message = message_of(one, self.wanted, now)
+            if message is None:
                 return b""
             self.written = one
             return self.write(message)

@@ -1,7 +1,6 @@
 """The stored messages for a polling device since a time or an id. Must not know requests or connections."""
 
 import logging
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import push
@@ -86,8 +85,8 @@ def _place(found: Found) -> tuple[int, int]:
     return found.begun_at, found.seq
 
 
-def message_of(stored: Stored, now: int) -> Message | None:
-    """The notification as the app reads it, unless it was deleted, replaced or has expired meanwhile."""
+def message_of(stored: Stored, wanted: Wanted, now: int) -> Message | None:
+    """The notification as the app reads it, unless it was deleted, replaced or has expired, or is not wanted."""
     device, found = stored.topic.device, stored.found
     notification = topics.one(device, found.seq, now)
     if notification is None:
@@ -100,7 +99,8 @@ def message_of(stored: Stored, now: int) -> Message | None:
         for place, one in enumerate(pressed)
     ]
     shape = ntfy_stream.Shape(notification.id, found.version, stored.topic.name, found.begun_at)
-    return ntfy_stream.message(shape, content, actions)
+    message = ntfy_stream.message(shape, content, actions)
+    return message if wanted.filters.passes(message) else None
 
 
 def _shown(content: Content, found: Found) -> Content:
@@ -115,7 +115,10 @@ def _shown(content: Content, found: Found) -> Content:
 def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> bytes:
     """The wanted messages that fit into an answer, oldest first; they are noted as delivered."""
     parts, given, size = list[bytes](), [], 0
-    for one, message in _wanted(stored(subscribed, wanted, now), wanted, now):
+    for one in stored(subscribed, wanted, now):
+        message = message_of(one, wanted, now)
+        if message is None:
+            continue
         part = write.written(message).encode()
         size += len(part)
         if parts and size > MAX_POLLED_BYTES:
@@ -128,10 +131,3 @@ def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, n
         except WriteFailed as error:  # they stay pending, and are given again
             log_fault(log, "The receipts of an app could not be written", error)
     return b"".join(parts)
-
-
-def _wanted(found: list[Stored], wanted: Wanted, now: int) -> Iterator[tuple[Stored, Message]]:
-    for one in found:
-        message = message_of(one, now)
-        if message and wanted.filters.passes(message):
-            yield one, message

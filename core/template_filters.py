@@ -31,7 +31,6 @@ MAX_LAYOUT = 100  # characters: a width such as %5000Y makes each of them hundre
 MAX_DECIMALS = 20
 MAX_NUMBER_DIGITS = 400  # a double has at most 309 digits before its point
 HASH_DIGITS = 16
-MAX_USUAL_PATH = 100  # characters
 UNITS = [Decimal(f"1e-{decimals}") for decimals in range(MAX_DECIMALS + 1)]  # of a rounded number
 EXACT = Context(prec=MAX_NUMBER_DIGITS)
 
@@ -105,7 +104,7 @@ def resolve(value: Any, path: str, work: Work) -> Any:
     rest: str | None = path
     while rest is not None:
         if isinstance(value, dict):
-            for key, cost, after in _usual_beginnings(rest) if len(rest) <= MAX_USUAL_PATH else _beginnings(rest):
+            for key, cost, after in _beginnings(rest):
                 if key in value:
                     value, rest = value[key], after
                     work.spend(cost)
@@ -137,11 +136,6 @@ def _beginnings(path: str) -> Iterator[tuple[str, int, str | None]]:
         cost += KEY_WORK + end // 8
         yield path[:end], cost, path[end + 1 :]
         end = path.rfind(".", 0, end)
-
-
-@lru_cache(maxsize=1_000)  # templates name the same paths again and again
-def _usual_beginnings(path: str) -> tuple[tuple[str, int, str | None], ...]:
-    return tuple(_beginnings(path))
 
 
 # --- filters ------------------------------------------------------------------------------------------------
