@@ -48,9 +48,8 @@ class Writer:
 
     A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
     that one writes into the same transaction, behind a savepoint of its own; the last of the queue commits for all of
-    them, which also ends the savepoints. Each waits for that commit before it answers, so that nothing is acknowledged
-    that is not on the disk. A failed commit fails all of them. The first needs no savepoint: what it undoes is all
-    there is.
+    them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
+    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
