@@ -79,7 +79,7 @@ def test_a_second_account_with_the_same_address_is_refused(owned, again):
 
 
 @each("email", ["", " ", "owner", "@", "a@", "@b", "a b@c", "a@b@c", "a@b\nc", "x" * 250 + "@a.org"])
-def test_what_is_no_address_makes_no_account(flask, email):
+def test_an_invalid_email_makes_no_account(flask, email):
     said(flask("account", "create", email))
     assert flask("account", "list").stdout == ""
 
@@ -96,7 +96,7 @@ def test_account_list_prints_a_line_for_each_account(flask):
     ]
 
 
-def test_account_set_prints_one_line_with_what_holds_now(owned):
+def test_account_set_prints_one_line_with_the_new_settings(owned):
     line = printed(owned("account", "set", OWNER, "--plan", "pro", "--timezone", "Europe/Berlin"))
     assert OWNER in line and "pro" in line and "Europe/Berlin" in line
 

@@ -77,7 +77,7 @@ def test_an_event_gets_priority_link_and_tag(service, owner):
     assert (row["priority"], row["url"], row["tag"]) == (4, "https://x.example/a/b", "disk")
 
 
-def test_an_event_that_says_resolved_replaces_what_has_its_tag(service, owner):
+def test_a_resolved_event_replaces_the_one_with_its_tag(service, owner):
     hook = service.alert(*FIELDS)
     first = hook.post({"message": "a", "level": 5, "id": 1, "key": "disk"}).json["notificationId"]
     newest = hook.post({"message": "b", "level": 5, "id": 1, "key": "disk", "state": "ok"}).json["notificationId"]
@@ -106,7 +106,7 @@ def test_show_prints_every_setting(service, owner):
     }
 
 
-def test_set_changes_what_is_named_and_an_empty_text_removes_it(service, owner):
+def test_set_changes_only_the_named_fields_and_an_empty_text_removes_one(service, owner):
     hook = service.alert(*FIELDS)
     hook.set("--tag", "x", "--no-repeat-urgent")
     now = shown(service, hook)
@@ -155,7 +155,7 @@ def test_a_wrong_setting_is_refused_with_a_sentence(service, owner, options, sen
     "field, what",
     [("title", "will appear as written"), ("body", "will appear as written"), ("url", "is never filled")],
 )
-def test_what_a_template_never_fills_is_warned_of_in_a_line_each_and_saved(service, owner, field, what):
+def test_unknown_placeholders_are_warned_of_in_a_line_each_and_saved(service, owner, field, what):
     for command in (("create", OWNER, "A"), ("set", OWNER, service.alert().id)):
         result = service.flask("alert", *command, f"--{field}", "{{ a\n{{ b")
         lines = [f"Warning: in the {field}, “{{{{ {name}” {what}: the closing }}}} is missing." for name in "ab"]
@@ -180,7 +180,7 @@ def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner)
         (("--title", "T", "--frequency", "1d", "--active"), {}),
     ],
 )
-def test_alert_set_changes_only_what_is_named(service, owner, options, changed):
+def test_alert_set_changes_only_the_named_fields(service, owner, options, changed):
     hook = service.alert("--icon", "hard-drive", "--color", "#123456")
     hook.post({"message": "a"})
     (before,) = owner.alerts()
@@ -253,7 +253,7 @@ def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(se
 
 
 @each("icon, near", [("bel", "bell"), ("harddrive", "hard-drive"), ("unicorn", None), ("x" * 100_000, None)])
-def test_an_unknown_icon_is_refused_with_all_names_and_first_those_like_it(service, owner, icon, near):
+def test_an_unknown_icon_is_refused_with_all_names_similar_ones_first(service, owner, icon, near):
     sentence, _, listed = said(service.flask("alert", "create", OWNER, "Backups", "--icon", icon)).partition(
         " The icons are "
     )

@@ -228,7 +228,7 @@ def test_flasks_own_commands_make_no_data(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["--help", "account --help", "account create --help", "key list --help"])
-def test_what_needs_no_data_makes_none(tmp_path, command):
+def test_a_command_that_needs_no_database_makes_none(tmp_path, command):
     result = run_command(tmp_path / "typo", *command.split())
     assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []
 
@@ -385,7 +385,7 @@ def test_a_closed_standard_stream_causes_no_traceback(service, owned):
     assert "standard input is closed" in told(run_in_fork(service.data_dir, *create, stdin=None, **service.where))
 
 
-def test_what_a_write_failed_for_is_said_though_undoing_it_failed_too(owned, monkeypatch):
+def test_a_failed_write_is_explained_though_its_rollback_failed_too(owned, monkeypatch):
     def fail(*_, **__):
         try:
             raise OSError(28, "No space left on device")

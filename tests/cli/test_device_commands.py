@@ -80,7 +80,7 @@ WRONG_ADDRESSES = [
 
 
 @each("kind, token", WRONG_ADDRESSES)
-def test_what_is_no_address_of_that_kind_is_refused_in_one_line(owned, kind, token):
+def test_a_wrong_device_address_is_refused_in_one_line(owned, kind, token):
     said(owned("device", "add", OWNER, kind, token))
     assert owned("device", "list", OWNER).stdout == ""
 

@@ -25,7 +25,7 @@ def test_list_prints_a_line_each_newest_first(service, beat, moved_clock):
     )
 
 
-def test_set_changes_what_is_given(beat):
+def test_set_changes_the_given_fields(beat):
     assert beat.run("set", beat.id, "--cron", "*/5 * * * *") == "Backup: */5 * * * *, grace 10m, priority 4.\n"
     assert beat.run("set", beat.id, "--period", "2h", "--name", "B") == "B: 2h, grace 10m, priority 4.\n"
     assert beat.run("set", beat.id, "--grace", "1h", "--priority", "min") == "B: 2h, grace 1h, priority 1.\n"
@@ -66,7 +66,7 @@ def test_other_durations_are_refused_in_a_line(service, owner, option, text):
         *("0 0 * * 1#6", "0 0 L/2-3 * *", "5/L * * * *"),
     ],
 )
-def test_what_is_no_cron_expression_is_refused_in_a_line(service, owner, cron):
+def test_an_invalid_cron_expression_is_refused_in_a_line(service, owner, cron):
     result = create(service, "--cron", cron)
     assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
 
@@ -79,7 +79,7 @@ def test_a_cron_expression_that_never_runs_is_said_to_be_one(service, owner, cro
 @each(
     "cron", ["* * * * *", "0 0 29 2 *", "0 0 L * *", "0 0 * * MON#1", "0 9-17/2 * JAN-MAR mon-fri", "0 0 * 2 MON#5"]
 )
-def test_what_debians_cron_takes_is_taken(service, owner, cron):
+def test_expressions_of_debians_cron_are_accepted(service, owner, cron):
     assert create(service, "--cron", cron).exit_code == 0
 
 

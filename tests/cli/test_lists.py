@@ -36,13 +36,13 @@ def table(result):
 
 
 @each("noun, address, name", [("key", "/api-keys", "apiKeys"), ("device", "/devices", "devices")])
-def test_json_says_what_rest_says(full, service, noun, address, name):
+def test_json_output_equals_rests(full, service, noun, address, name):
     service.caller(OWNER, "used").get(address)  # it is used before REST and the command look
     listed = service.caller(OWNER, "another").get(address).json[name]
     assert document(full(noun, "list", OWNER, "--json"))[-len(listed) :] == listed[-len(listed) :]
 
 
-def test_json_of_an_alert_says_also_what_holds_it_and_its_address(full, service):
+def test_json_of_an_alert_includes_its_holds_and_address(full, service):
     (alert,) = service.caller(OWNER).get("/alerts").json["alerts"]
     (listed,) = document(full("alert", "list", OWNER, "--json"))
     address = full("alert", "list", OWNER).stdout.rstrip().split("\t")[-1]
@@ -127,7 +127,7 @@ def test_an_address_is_whole_or_not_there(full, terminal):
     assert "no room for LAST PING, DEADLINE, ADDRESS; a pipe" in result.stderr
 
 
-def test_what_has_room_is_not_named_as_left_out(full, terminal):
+def test_stored_values_are_not_named_as_left_out(full, terminal):
     terminal(300)
     assert [full(noun, "list", OWNER).stderr for noun in LISTS] == [""] * len(LISTS)
 

@@ -80,7 +80,7 @@ def test_all_that_a_file_holds_is_in_the_new_database_afterwards(extreme, place,
         assert contents_here() == {table: found for table, found in expected.items() if table != "sqlite_sequence"}
 
 
-def test_what_went_to_postgresql_and_came_back_is_what_it_was(extreme, place, tmp_path):
+def test_a_move_to_postgresql_and_back_changes_nothing(extreme, place, tmp_path):
     there, back = place("postgresql"), place("sqlite")
     printed(run_command(tmp_path / "data", "import", extreme, **there, SECRET_KEY="s"))
     printed(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **there, SECRET_KEY="s"))
@@ -126,7 +126,7 @@ def test_the_file_of_a_backup_has_the_schema_of_every_other(place, tmp_path):
     assert "exists" in said(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
 
 
-def test_each_table_comes_after_those_that_it_refers_to():
+def test_tables_are_copied_after_the_ones_they_refer_to():
     names = [table.name for table in sqlite_file.tables()]
     with closing(sqlite3.connect(":memory:")) as scratch:
         scratch.executescript(sqlite_file.SCHEMA.read_text())
@@ -135,7 +135,7 @@ def test_each_table_comes_after_those_that_it_refers_to():
             assert of <= {*names[:place]}
 
 
-def test_a_backup_of_postgresql_is_what_there_was_at_one_moment(place, tmp_path, monkeypatch):
+def test_a_backup_of_postgresql_is_one_snapshot(place, tmp_path, monkeypatch):
     """What is stored while the first tables are copied is in no later one."""
     from store import postgresql_copy
 

@@ -100,7 +100,7 @@ def test_the_script_is_found_by_its_name_where_path_has_a_link_to_it(project, tm
     assert done.stdout.splitlines() == ["python", str(project / "cli/__main__.py")]
 
 
-def test_the_script_makes_what_is_missing_and_leaves_the_input_and_output_to_the_command(project):
+def test_the_script_installs_the_environment_and_passes_input_and_output_on(project):
     shutil.rmtree(project / ".venv")
     (project / "Makefile").write_text(MAKEFILE)
     done = called(project / "pocketbell", "account", "create", stdin="a password")
@@ -109,7 +109,7 @@ def test_the_script_makes_what_is_missing_and_leaves_the_input_and_output_to_the
     assert "making" in done.stderr and "a password" not in done.stderr
 
 
-def test_the_script_says_what_to_do_if_it_cannot_be_made(project):
+def test_the_script_explains_a_failed_installation(project):
     shutil.rmtree(project / ".venv")
     (project / "Makefile").write_text(".venv/installed:\n\t@false\n")
     done = called(project / "pocketbell", "account", "list")
@@ -158,7 +158,7 @@ def test_a_missing_package_asks_to_run_make():
     assert ended.value.code == 'Error: The package cronsim is not in .venv. Run "make run" first.'
 
 
-def test_it_has_the_commands_that_flask_has(service, owned_here):
+def test_the_script_has_all_of_flasks_commands(service, owned_here):
     assert cli.pocketbell.commands == service.app.cli.commands
     assert printed(owned_here("account", "list")).startswith(OWNER)
 

@@ -116,7 +116,7 @@ NUMBER = "must end with a number"
         (["> 90", "--for", "32d"], "from 1s to 31d"),
     ],
 )
-def test_what_is_no_rule_is_refused_in_a_short_line(service, owner, words, says):
+def test_an_invalid_rule_is_refused_in_a_short_line(service, owner, words, says):
     result = create(service, *words)
     assert result.exit_code == 1 and result.output.startswith("Error: ") and says in result.output
     assert result.output.count("\n") == 1 and len(result.output) < 300

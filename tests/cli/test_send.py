@@ -30,7 +30,7 @@ def test_a_notification_is_sent_and_its_id_and_status_are_printed(owner, send, b
 
 
 @pytest.mark.parametrize("priority, number", [("4", 4), ("high", 4), ("1", 1), ("urgent", 5)])
-def test_it_carries_what_the_options_say(owner, send, priority, number):
+def test_send_has_an_option_for_every_field(owner, send, priority, number):
     result = send("t", "b", "--priority", priority, "--url", "https://example.org/x", "--tag", "disk")
     assert result.exit_code == 0, result.output
     (listed,) = owner.listed()
@@ -41,7 +41,7 @@ def test_it_carries_what_the_options_say(owner, send, priority, number):
     }
 
 
-def test_it_repeats_until_it_is_acknowledged(owner, send):
+def test_send_repeats_until_acknowledged(owner, send):
     assert send("t", "b", "--acknowledge").exit_code == 0
     (listed,) = owner.listed()
     assert (listed["acknowledge"], listed["priority"]) == ({"everyS": 60, "forS": 3600}, 5)
@@ -57,7 +57,7 @@ def test_it_repeats_until_it_is_acknowledged(owner, send):
         ("1795330800000", "2026-11-22T07:00"),
     ],
 )
-def test_it_is_sent_later(service, owner, send, browser, typed, at):
+def test_send_can_be_scheduled(service, owner, send, browser, typed, at):
     account_set(service, "--timezone", "Europe/Berlin")
     result = send("t", "b", "--deliver-at", typed)
     (listed,) = owner.listed()
@@ -92,7 +92,7 @@ def test_without_a_body_it_is_read_from_standard_input(owner, send, piped, body)
         (("t", "b", "--deliver-at", "2026-11-20"), None, "deliverAt must be in the future."),
     ],
 )
-def test_what_is_wrong_is_one_line_on_stderr(owner, send, args, stdin, sentence):
+def test_a_wrong_option_is_one_line_on_stderr(owner, send, args, stdin, sentence):
     result = send(*args, stdin=stdin)
     assert (result.exit_code, result.stdout) == (1, "")
     assert sentence in result.stderr and result.stderr.count("\n") == 1

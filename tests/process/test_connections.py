@@ -63,7 +63,7 @@ def test_so_many_bytes_are_read_as_were_asked_for_and_the_rest_next(ends):
     assert (ours.read(9), ours.read(9), ours.read()) == (b"wxy", b"", b"")
 
 
-def test_what_comes_in_pieces_is_gathered_without_waiting_for_any(ends):
+def test_a_request_in_pieces_is_gathered_without_blocking(ends):
     ours, theirs = ends
     seen = []
     for piece in (b"", b"ab", b"", b"cdef"):
@@ -88,7 +88,7 @@ def test_nobody_waits_for_more_than_will_come(ends, moved_clock, end):
     assert ours.gather(lambda rest: False) and ours.rest == b"ab"
 
 
-def test_what_is_written_is_sent_together(ends):
+def test_all_parts_are_sent_together(ends):
     ours, theirs = ends
     ours.sendall(b"head, ")
     ours.sendall(b"body")
@@ -112,7 +112,7 @@ def test_a_long_answer_arrives_whole_at_a_slow_client_and_is_neither_waited_for_
     assert arrived + b"".join(iter(lambda: theirs.recv(1_000_000), b"")) == written + b", more"
 
 
-def test_what_is_written_behind_what_was_taken_in_part_follows_it(ends):
+def test_data_behind_a_partial_write_follows_it(ends):
     ours, theirs = ends
     ours.sendall(b"x" * 5_000_000)
     assert not ours.is_flushed()

@@ -101,7 +101,7 @@ def work(worker):
     worker._work(worker.poller.wait())
 
 
-def test_a_client_that_has_asked_does_not_make_room_for_one_that_comes_at_that_moment(idle):
+def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
     idle.cfg.set("worker_connections", 3)
     idle.wsgi = application_of([])
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -132,7 +132,7 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
         assert caplog.messages == []
 
 
-def test_without_room_no_connection_is_accepted_until_there_is_some(idle):
+def test_a_full_server_accepts_again_when_a_connection_ends(idle):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         idle.listeners[listener.fileno()] = listener
@@ -320,7 +320,7 @@ def test_an_answer_ends_its_connection_while_nearly_as_many_wait_as_there_may_be
         assert b"\r\nConnection: close\r\n" in ends[1].recv(1_000)
 
 
-def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):
+def test_half_a_request_times_out_as_a_truncated_one(serves, ends, moved_clock):
     ours, theirs = ends
     theirs.sendall(SEND[:-1])
     waits(serves, ours, SILENT)
@@ -384,7 +384,7 @@ def test_when_the_worker_stops_connections_without_a_request_end_soon_and_others
         theirs.close()
 
 
-def test_a_connection_with_half_a_request_makes_room_if_there_is_none_that_is_silent(idle, ends):
+def test_half_a_request_makes_room_if_no_connection_is_silent(idle, ends):
     ours, theirs = ends
     silent, other = socket.socketpair()
     waits(idle, ours, UNFINISHED)
@@ -434,7 +434,7 @@ def server(tmp_path_factory):
         b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{",
     ],
 )
-def test_strangers_who_stop_in_the_middle_of_a_request_delay_nobody(server, begin):
+def test_half_sent_requests_delay_nobody(server, begin):
     connections = silent(server, 250, begin)
     for _ in range(5):
         assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
@@ -442,7 +442,7 @@ def test_strangers_who_stop_in_the_middle_of_a_request_delay_nobody(server, begi
         connection.close()
 
 
-def test_clients_that_do_not_close_what_is_closed_delay_nobody(server):
+def test_half_closed_connections_delay_nobody(server):
     connections = silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     for _ in range(5):
         assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
@@ -575,7 +575,7 @@ def test_a_line_has_its_time_in_utc_and_milliseconds(at):
 
 
 @each("route", ["/api/v1/stats", "-", '/"quoted"/<a\\b>', "/ü🔥\u2028"])
-def test_the_line_of_a_request_is_the_one_that_any_record_with_its_fields_gets(route, moved_clock):
+def test_the_access_log_has_the_format_of_all_records(route, moved_clock):
     record = logging.LogRecord("gunicorn.access", logging.INFO, "", 0, "request", (), None)
     record.created, record.msecs = moved_clock.ms / 1000, moved_clock.ms % 1000
     told = {"request_id": "0123456789abcdef", "client": "2001:db8::1", "method": "GET", "route": route}
@@ -593,7 +593,7 @@ def test_the_line_of_a_request_is_the_one_that_any_record_with_its_fields_gets(r
         *("/app/phone/c0d5ecret", "/ping/u5ecret/fail", "/%61/t0ken5ecret", "/%73k_test_5ecret"),
     ],
 )
-def test_no_key_code_or_link_is_left_in_what_the_server_says_of_an_address(address):
+def test_a_logged_address_has_no_key_code_or_link(address):
     record = logging.LogRecord("gunicorn.error", logging.DEBUG, "", 0, "Invalid request line: %r", (address,), None)
     assert logs.WithoutSecrets().filter(record)
     said = record.getMessage()

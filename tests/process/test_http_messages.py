@@ -83,7 +83,7 @@ ARRIVALS = [(STRANGER, 1_000_000), (PROXY, 1_000_000), (PROXY, 40), (PROXY, 1)]
 
 
 @each("text, peer, step", [(text, *way) for text in REQUESTS for way in ARRIVALS if len(text) < MOST_PIECES * way[1]])
-def test_a_request_is_what_gunicorn_says_it_is_however_it_arrives(cfg, text, peer, step):
+def test_a_request_is_parsed_as_gunicorn_does_however_it_is_split(cfg, text, peer, step):
     ours, theirs = socket.socketpair()
     with Connection(ours, peer) as connection, theirs:
         connection.begin(clock.monotonic_s(), 100_000)

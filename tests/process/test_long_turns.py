@@ -36,7 +36,7 @@ def test_two_have_a_turn_and_the_others_get_one_in_their_order(turns):
     assert not turns.running and not turns.waiting
 
 
-def test_nobody_overtakes_those_that_wait(turns):
+def test_a_newcomer_waits_behind_the_queue(turns):
     first, second, third, fourth = of("a", 4)
     assert turns.begin(first) and turns.begin(second) and not turns.begin(third)
     turns.running.pop(first)  # and before its end is known

@@ -75,7 +75,7 @@ def remove(server, device, key=None):
 # --- what comes ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_sent_arrives_and_is_delivered(server, device, listen):
+def test_a_message_arrives_and_counts_as_delivered(server, device, listen):
     listener = listen(device)
     assert listener.status == 200
     assert listener.headers["content-type"] == "application/x-ndjson; charset=utf-8"
@@ -88,7 +88,7 @@ def test_what_is_sent_arrives_and_is_delivered(server, device, listen):
     wait_until(lambda: status(server, id_) == "delivered")
 
 
-def test_what_is_stored_comes_first(server, device, listen):
+def test_stored_messages_come_first(server, device, listen):
     ids = [send(server, body) for body in ("one", "two", "three")]
     assert listen(device, since="all").bodies(3) == ["one", "two", "three"]
     wait_until(lambda: status(server, ids[2]) == "delivered")  # what is pending would come with any id
@@ -110,14 +110,14 @@ def test_one_stream_carries_several_topics(server, device, listen):
     assert listener.event() is None
 
 
-def test_filters_hold_for_what_comes_too(server, device, listen):
+def test_filters_apply_to_new_messages_too(server, device, listen):
     listener = listen(device, path="json", since="none&priority=5")
     ids = [send(server, "low", priority=2), send(server, "urgent", priority=5)]
     assert listener.bodies(1) == ["urgent"]
     assert status(server, ids[0]) == "pending"
 
 
-def test_what_another_process_stores_arrives(server, device, listen):
+def test_a_message_that_another_process_stores_arrives(server, device, listen):
     listener = listen(device)
     assert listener.event()["event"] == "open"
     server.flask("send", OWNER, "From a shell", "b")
@@ -265,7 +265,7 @@ def test_its_pings_are_answered(server, frames):
     assert frames.message()["message"] == "one"
 
 
-def test_it_closes_when_the_client_does(frames):
+def test_the_server_closes_when_the_client_does(frames):
     frames.send(CloseConnection(1000))
     assert frames.event() == CloseConnection(1000, "")
     assert frames.event() is None
@@ -282,7 +282,7 @@ def test_it_closes_when_the_client_does(frames):
         (b"\x81\x81\x00\x00\x00\x00\xff", 1007),  # not UTF-8
     ],
 )
-def test_it_ends_when_the_client_breaks_the_rules(frames, sent, code):
+def test_a_protocol_error_ends_the_connection(frames, sent, code):
     frames.connection.sendall(sent)
     event = frames.event()
     assert isinstance(event, CloseConnection) and event.code == code
@@ -299,7 +299,7 @@ def test_a_poll_over_a_web_socket_ends(server, device):
     frames.connection.close()
 
 
-def test_what_is_no_web_socket_is_refused(server, device):
+def test_a_request_without_an_upgrade_is_refused(server, device):
     headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
     for sent in (
         {},

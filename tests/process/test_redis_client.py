@@ -61,7 +61,7 @@ def within(call):
     return call(), time.monotonic() - begin
 
 
-def test_what_a_script_returns_comes_back(redis, connect):
+def test_a_scripts_result_is_returned(redis, connect):
     client = connect(redis.url)
     assert client.run(ECHO, [], ["ünlike"]) == "ünlike".encode()
     assert client.run("return {1, 'a', {}}", [], []) == [1, b"a", []]
@@ -162,7 +162,7 @@ def test_many_threads_wait_for_a_silent_redis_at_the_same_time_and_not_one_after
     assert seconds < 16 * redis_client.TIMEOUT_S
 
 
-def test_a_redis_that_drips_is_given_no_more_time_than_one_that_is_silent(connect):
+def test_a_slowly_dripping_redis_gets_no_more_time_than_a_silent_one(connect):
     over = threading.Event()
 
     def drip(connection, number):
@@ -180,9 +180,7 @@ def test_a_redis_that_drips_is_given_no_more_time_than_one_that_is_silent(connec
     over.set()
 
 
-def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(
-    redis_server, connect, caplog, often_tried
-):
+def test_a_redis_that_hangs_is_left_alone_until_it_answers_again(redis_server, connect, caplog, often_tried):
     client = connect(redis_server.url)
     wait_until(lambda: client.run(ECHO, [], [1]))
     redis_server.process.send_signal(signal.SIGSTOP)

@@ -67,7 +67,7 @@ def test_services_with_databases_of_their_own_run_beside_each_other(start):
     assert [server.wait_until_ready().get("/healthz").status for server in (first, second)] == [200, 200]
 
 
-def test_a_holder_that_has_not_said_who_it_is_is_just_starting(tmp_path):
+def test_an_unnamed_holder_of_the_lock_is_just_starting(tmp_path):
     with (tmp_path / "bell.db.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(service_lock.InUse, match=r"Another Pocketbell \(just starting\) is using"):
@@ -81,7 +81,7 @@ def test_another_way_to_the_same_file_is_the_same_database(start, tmp_path):
     wait_until(lambda: WAITS in second.log)
 
 
-def test_the_command_line_works_beside_a_service_and_beside_one_that_waits(start):
+def test_the_command_line_works_beside_a_running_and_a_waiting_service(start):
     first = start().wait_until_ready()
     second = start()
     wait_until(lambda: WAITS in second.log)
@@ -136,7 +136,7 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_it_stops_after_a_minute_with_one_line_that_says_who_has_the_database(tmp_path, moved_clock, holder):
+def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, moved_clock, holder):
     told, database = [], tmp_path / "pocketbell.db"
     begun = moved_clock.monotonic
     with pytest.raises(service_lock.InUse) as stopped:

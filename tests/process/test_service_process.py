@@ -118,7 +118,7 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
 # --- stopping and crashing ----------------------------------------------------------------------------------
 
 
-def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service, monkeypatch):
+def test_sigterm_answers_requests_in_progress_and_then_ends(start, push_service, monkeypatch):
     server = start(WEBPUSH_HOSTS=push_service.origin)
     key = server.wait_until_ready().owner_key()
     browser = push_service.browser()
@@ -161,7 +161,7 @@ def test_after_kill_9_every_acknowledged_notification_is_there(start):
     assert set(acknowledged) <= set(again.listed_ids(key))
 
 
-def test_after_kill_9_what_was_pending_is_pushed_by_the_next_start(start, push_service):
+def test_after_kill_9_the_next_start_pushes_pending_deliveries(start, push_service):
     server = start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
     key = server.owner_key()
     browser = push_service.browser()
@@ -335,7 +335,7 @@ def test_no_key_no_link_and_no_payload_is_in_the_log_even_at_its_most_talkative(
     assert [line for line in lines if re.search(rf"5ecr|c0ffee00|{key[16:]}", line, re.IGNORECASE)] == []
 
 
-def test_a_fault_is_logged_without_what_was_sent(start):
+def test_a_fault_is_logged_without_the_request(start):
     server = start().wait_until_ready()
     key = server.owner_key()
     with sqlite3.connect(server.data_dir / "pocketbell.db", timeout=PATIENCE_S) as other:
@@ -517,7 +517,7 @@ def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tm
 
 
 @pytest.mark.parametrize("name, value", [("WEB_CONCURRENCY", "abc"), ("FORWARDED_ALLOW_IPS", "localhost")])
-def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name, value):
+def test_make_run_explains_a_wrong_setting_that_gunicorn_reads_too(tmp_path, name, value):
     run = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "gunicorn --config" in line)
     done = subprocess.run(
         ["sh", "-c", run.strip().removeprefix("@").replace("$(BIN)", str(BIN))],
@@ -539,7 +539,7 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
         ("--env SCRIPT_NAME=/bell", "SCRIPT_NAME"),
     ],
 )
-def test_what_is_asked_for_behind_the_settings_back_is_refused(start, asked, named):
+def test_gunicorns_arguments_cannot_contradict_the_settings(start, asked, named):
     stopped = start(GUNICORN_CMD_ARGS=asked)
     assert stopped.process.wait(PATIENCE_S) == 1
     assert named in stopped.log and "Traceback" not in stopped.log

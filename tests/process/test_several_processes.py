@@ -51,7 +51,7 @@ def test_a_quota_is_one_over_both_and_each_remaining_is_told_once(two_workers):
     assert {answer for answer in answers if answer[0] != 200} == {(429, 0)} and len(answers) == 128
 
 
-def test_the_figures_are_those_of_both(two_workers):
+def test_metrics_add_up_over_both_processes(two_workers):
     race(two_workers)
     wait_until(lambda: counted(two_workers) == two_workers.allowed)
 

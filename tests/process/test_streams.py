@@ -88,14 +88,14 @@ def read_to_end(connection):
     return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
-def test_what_there_is_is_written_in_order_and_noted_as_taken(hub, connect):
+def test_messages_are_written_in_order_and_noted_as_taken(hub, connect):
     tape = Tape(b"one\n", b"two\n")
     client = connect(tape, b"head\n")
     wait_until(lambda: tape in hub.feed.settled and tape.took == 2)
     assert client.recv(100) == b"head\none\ntwo\n"
 
 
-def test_what_is_new_comes_when_the_hub_is_woken(hub, connect, monkeypatch):
+def test_a_new_message_is_written_when_the_hub_is_woken(hub, connect, monkeypatch):
     monkeypatch.setattr(streams, "LOOKED_EVERY_S", PATIENCE_S * 2)
     tape = Tape(b"one\n")
     client = connect(tape)
@@ -117,7 +117,7 @@ def test_only_the_streams_of_the_woken_owner_are_looked_at(hub, connect, monkeyp
     assert hub.feed.looked_at == [[tapes[1]]]
 
 
-def test_it_looks_by_itself_from_time_to_time(hub, connect):
+def test_the_hub_polls_for_new_messages(hub, connect):
     connect(Tape())
     wait_until(lambda: hub.feed.looks > 2)
 
@@ -166,7 +166,7 @@ def test_one_slow_client_does_not_keep_the_others_waiting(connect):
     assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
 
 
-def test_what_is_not_for_the_client_counts_before_the_others_get_their_turn(hub):
+def test_skipped_messages_count_towards_a_streams_turn(hub):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stream = Stream(ours, b"head\n", Tape(*[b""] * (2 * MESSAGES_AT_ONCE), b"one\n"), {})
@@ -182,7 +182,7 @@ def test_the_end_of_the_client_is_the_end_of_the_stream(hub, connect):
     wait_until(lambda: not hub.streams and not hub.arriving)
 
 
-def test_what_the_client_says_is_answered_and_may_end_it(hub, connect):
+def test_a_clients_data_is_answered_and_may_end_the_stream(hub, connect):
     client = connect(Tape())
     client.sendall(b"hello")
     assert client.recv(100) == b"heard\n"

@@ -77,7 +77,7 @@ def test_so_many_have_a_turn_at_once_and_the_others_in_the_order_in_which_they_c
     assert crowd.order == ["a", "b", "c", "d", "e"]
 
 
-def test_who_comes_when_the_queue_is_full_is_refused_at_once(crowd_of):
+def test_a_full_queue_refuses_at_once(crowd_of):
     crowd = crowd_of(1, {"all": 1}, PATIENCE_S, refuse)
     for name in "abc":
         crowd.come(name)
@@ -85,7 +85,7 @@ def test_who_comes_when_the_queue_is_full_is_refused_at_once(crowd_of):
     assert crowd.turns.most_waiting == 1
 
 
-def test_who_gets_no_turn_in_time_is_refused_and_waits_no_longer(crowd_of):
+def test_without_a_turn_in_time_a_waiter_is_refused(crowd_of):
     crowd = crowd_of(1, {"all": 5}, 0.01, refuse)
     crowd.come("a")
     crowd.come("b")

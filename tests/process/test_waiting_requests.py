@@ -42,7 +42,7 @@ def waiting(server):
     return found, threads
 
 
-def test_what_waits_takes_no_thread_from_the_others_and_hears_of_an_answer_from_another_process(server, waiting):
+def test_a_long_poll_blocks_no_other_request_and_hears_of_another_processs_answer(server, waiting):
     found, threads = waiting
     key, other = server.asked
     assert server.send(key).status == 200 and len(found) == 2
@@ -56,7 +56,7 @@ def test_what_waits_takes_no_thread_from_the_others_and_hears_of_an_answer_from_
     assert [one.headers.get("Retry-After") for one in found] == ["1"] * 2 + [None] * MAX_WAITING
 
 
-def test_the_end_of_the_service_is_not_delayed_and_what_waits_is_answered(server, waiting):
+def test_a_shutdown_answers_long_polls_without_delay(server, waiting):
     found, threads = waiting
     began = time.monotonic()
     assert server.terminate() == 0

@@ -144,7 +144,7 @@ def test_its_variable_is_one_of_the_settings():
     assert str(refused.value) == 'LOFT_URL is "loft": it takes an origin, such as https://loft.example.org.'
 
 
-def test_a_device_is_named_after_it_and_gets_what_is_sent(owner, pigeon, loft):
+def test_a_device_is_named_after_its_kind_and_gets_pushes(owner, pigeon, loft):
     assert (pigeon["kind"], pigeon["name"]) == ("pigeon", "Pigeon post")
     assert owner.send("Seed", "for the winter").json["notification"]["status"] == "delivered"
     assert loft.got == [{"ring": "DE-17", "title": "MCP - Seed", "body": "for the winter"}]
@@ -173,7 +173,7 @@ def test_a_refusal_of_one_push_leaves_the_device_with_the_reason(owner, pigeon, 
     assert listed_devices(owner)[0]["lastError"] == "The loft answered 400 (no such pigeon)."
 
 
-def test_what_its_table_does_not_name_means_what_it_means_for_all(owner, pigeon, loft):
+def test_an_unlisted_answer_means_the_same_for_every_provider(owner, pigeon, loft):
     loft.answers = [(503, b"")]
     assert owner.send().json["notification"]["status"] == "pending"
     loft.answers = [(401, b"")]
@@ -205,7 +205,7 @@ def test_the_devices_page_offers_it(service):
     assert visitor.page("/app/devices").section("Pigeon post")
 
 
-def test_one_that_makes_no_request_answers_for_itself(make_service, monkeypatch, moved_clock):
+def test_a_provider_without_requests_answers_itself(make_service, monkeypatch, moved_clock):
     monkeypatch.setitem(PROVIDERS, Notebook.kind, Notebook)
     service = make_service()
     service.account()

@@ -166,7 +166,7 @@ def test_of_several_pushes_one_goes_first(owner, ten, monkeypatch):
 # --- without a configuration --------------------------------------------------------------------------------
 
 
-def test_a_phone_of_apns_beside_one_that_works_waits_and_says_so(make_service, apns, push_service, moved_clock):
+def test_an_unconfigured_apns_device_waits_and_shows_why(make_service, apns, push_service, moved_clock):
     service = make_service(WEBPUSH_HOSTS=push_service.origin)
     caller, phone, browser = service.caller(service.account()), apns.phone(), push_service.browser()
     waiting = register(caller, phone)

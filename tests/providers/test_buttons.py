@@ -32,7 +32,7 @@ def test_each_provider_gets_the_buttons_with_their_addresses(phones):
     assert sent["actions"] == [ANSWERS[0], OPENS, ANSWERS[1]]
 
 
-def test_what_repeats_has_the_button_acknowledge_before_the_others(phones):
+def test_an_alarm_has_the_button_acknowledge_first(phones):
     phones.send(actions=ANSWERS, acknowledge=True)
     assert [one["title"] for one in phones.to_browser[0]["actions"]] == ["Acknowledge", "Yes", "No"]
     assert phones.to_browser[0]["actions"][0]["action"] == "acknowledge"

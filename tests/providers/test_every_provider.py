@@ -60,7 +60,7 @@ def test_a_push_carries_the_delivered_title_and_body_and_is_noted_on_its_device(
 
 
 @EACH_KIND
-def test_what_passes_the_providers_limit_is_shortened_and_the_history_keeps_all(owner, kind, phone):
+def test_a_push_over_the_providers_limit_is_shortened_and_the_history_keeps_all(owner, kind, phone):
     for text in TEXTS:
         for length in (1_000, 4_000, 10_000):
             body = ("." + text * length)[:10_000]
@@ -195,7 +195,7 @@ def test_a_configuration_fault_of_more_than_a_day_fails_and_costs_no_device(serv
 @EACH_KIND
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("as_date", [False, True])
-def test_what_retry_after_asks_is_honoured_by_the_worker(service, owner, phone, moved_clock, status, as_date):
+def test_the_retries_honour_retry_after(service, owner, phone, moved_clock, status, as_date):
     phone.then(status, retry_after=formatdate(moved_clock.ms / 1000 + 100, usegmt=True) if as_date else "100")
     assert sent_status(owner) == "pending"
     assert_retried_after(100, service, owner, phone, moved_clock)

@@ -205,7 +205,7 @@ DROPS = {"apns": (0,), "fcm": (0,), "webpush": (0,)}
 
 
 @pytest.mark.parametrize("kind", ["apns", "fcm", "webpush"])
-def test_a_dead_device_does_not_touch_those_of_other_kinds(service, owner, family, moved_clock, kind):
+def test_a_dead_device_does_not_affect_other_kinds(service, owner, family, moved_clock, kind):
     family[kind].then(*DIES[kind])
     assert sent_status(owner) == "delivered"
     assert {one["kind"] for one in owner.get("/devices").json["devices"]} == set(family) - {kind}

@@ -48,7 +48,7 @@ def test_the_least_priority_is_not_pushed(phones):
         (5, {"interruption-level": "time-sensitive"}, "10", "HIGH", "high", {"requireInteraction": True}),
     ],
 )
-def test_a_priority_is_what_each_provider_calls_it(phones, priority, level, apns_priority, android, urgency, members):
+def test_each_provider_has_its_name_of_a_priority(phones, priority, level, apns_priority, android, urgency, members):
     phones.send(priority=priority)
     body, headers = phones.to_apple
     assert body["aps"] == {"alert": {"title": "MCP - Disk", "body": "full"}, "sound": "default", **level}

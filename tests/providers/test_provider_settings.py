@@ -141,12 +141,12 @@ SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(PARTS, size)]
 
 @each("missing", SUBSETS)
 @each("unset", [None, ""])
-def test_a_partial_set_is_refused_with_what_is_missing(missing, unset):
+def test_a_partial_set_is_refused_with_the_missing_names(missing, unset):
     said = refusal(**apns_environ(**dict.fromkeys(missing, unset)))
     assert set(missing) <= named(said)
 
 
-def test_what_is_missing_is_told_from_what_is_there():
+def test_a_missing_setting_is_named():
     lines = [refusal(**apns_environ(**dict.fromkeys(missing))) for missing in SUBSETS]
     assert len(set(lines)) == len(SUBSETS)
 
@@ -224,7 +224,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line_with_its_name(name, p
         *("https://a b", "https://[::1", "https://localhost:port", "https://localhost:99999", "https://a?b=c"),
     ],
 )
-def test_an_address_that_is_none_is_refused_with_its_name_and_what_it_held(name, url):
+def test_an_invalid_address_is_refused_with_its_name_and_value(name, url):
     said = refusal(**{name: url})
     assert named(said) == {name} and url in said
 
@@ -253,7 +253,7 @@ EITHER = pytest.mark.parametrize("form", [in_variable, in_file])
 @pytest.mark.parametrize(
     "text", ["hunter2pw", "/etc/hunter2pw.json", "{", "[]", "null", "7", '"hunter2pw"', "{'project_id': 'hunter2pw'}"]
 )
-def test_what_is_no_json_object_is_refused_without_being_shown(file, form, text):
+def test_an_invalid_service_account_is_refused_without_being_shown(file, form, text):
     name, environ = form(text, file)
     assert name in named(refusal(**environ))
 

@@ -211,7 +211,7 @@ def test_apns_takes_one_stream_at_a_time_until_its_first_200(apns, client):
     assert (client.limits, apns.excess, len(phone.pushes)) == ([1, 1000], 1, 2)
 
 
-def test_apns_takes_what_node_apn_sends(apns, authority):
+def test_the_stand_in_of_apns_accepts_node_apns_requests(apns, authority):
     node, paths = shutil.which("node"), os.environ.get("NODE_PATH", "").split(":")
     if not node or not any(Path(path, "@parse/node-apn").is_dir() for path in paths):
         pytest.skip("node or @parse/node-apn (in NODE_PATH) is absent")
@@ -370,7 +370,7 @@ def test_fcm_refuses_credentials_that_are_not_its_own_or_have_ended(fcm, google,
     assert google.push(fcm.phone(), path="/v2/messages:send")[0] == 404
 
 
-def test_fcm_takes_what_pyfcm_sends(fcm, authority, tmp_path, monkeypatch):
+def test_the_stand_in_of_fcm_accepts_pyfcms_requests(fcm, authority, tmp_path, monkeypatch):
     pyfcm = pytest.importorskip("pyfcm")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", authority.ca_file)
     monkeypatch.setattr(pyfcm.FCMNotification, "FCM_END_POINT_BASE", f"{fcm.origin}/v1/projects")

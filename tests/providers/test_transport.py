@@ -57,7 +57,7 @@ def test_a_reply_has_nothing_of_the_one_before():
     assert (second.headers, second.body) == ({"content-length": "0"}, b"")
 
 
-def test_one_that_does_not_answer_ends_at_the_deadline_and_costs_the_others_nothing():
+def test_a_silent_push_service_ends_at_the_deadline_and_delays_no_other():
     def first_hangs(connection, number):
         if b"hang" not in read_request(connection):
             answer(connection)

@@ -166,7 +166,7 @@ def test_one_request_alone_needs_nobody_to_lead_it(apns, to, arrivals):
 
 @pytest.mark.parametrize(("kind", "times"), [("refuse", 2), ("goaway", 1), ("goaway-hard", 2)])
 @pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
-def test_one_that_was_sent_back_is_repeated_by_itself(apns, to, kind, times, is_kept):
+def test_a_request_that_http2_returned_unprocessed_is_sent_again(apns, to, kind, times, is_kept):
     if is_kept:
         send_all(to(apns.phone()), PLENTY_S)
     phone = apns.phone().then(kind)

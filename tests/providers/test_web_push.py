@@ -159,7 +159,7 @@ def test_each_device_is_tried_on_its_own_even_when_another_has_it(owner, browser
     assert (len(browser.messages), len(other.messages), len(other.pushes)) == (1, 1, 1)
 
 
-def test_removing_a_device_ends_what_was_pending_on_it(owner, browser, service, moved_clock):
+def test_removing_a_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):
     browser.then(503)
     owner.send()
     (device,) = owner.get("/devices").json["devices"]
@@ -170,14 +170,14 @@ def test_removing_a_device_ends_what_was_pending_on_it(owner, browser, service, 
     assert len(browser.pushes) == 1
 
 
-def test_a_device_that_dies_ends_what_else_was_pending_on_it(owner, browser, service, moved_clock):
+def test_a_dead_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):
     browser.then(503).then(410)
     owner.send("first")
     assert owner.send("second").json["notification"]["status"] == "failed"
     assert [one["status"] for one in owner.listed()] == ["failed", "failed"]
 
 
-def test_what_a_crash_left_unpushed_is_pushed_by_the_worker(owner, browser, service, moved_clock, monkeypatch):
+def test_a_delivery_that_a_crash_cut_off_is_retried(owner, browser, service, moved_clock, monkeypatch):
     def crash(*_):
         raise KeyboardInterrupt
 

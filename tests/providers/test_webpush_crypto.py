@@ -45,7 +45,7 @@ def test_the_example_of_rfc_8291_comes_out_to_the_byte():
 
 
 @each("length", [0, 1, 41, 1_000, MAX_BYTES])
-def test_a_browser_reads_what_was_encrypted_for_it(browser, keys, length):
+def test_a_browser_decrypts_its_push(browser, keys, length):
     text = os.urandom(length)
     body = webpush_crypto.encrypted(text, keys)
     assert decrypted(body, browser) == text
@@ -72,7 +72,7 @@ COMPRESSED = (
 
 
 @each("point", [b"", b"\x00", b"\x04" * 65, COMPRESSED])
-def test_what_is_no_uncompressed_point_of_the_curve_is_refused(point):
+def test_a_key_that_is_no_uncompressed_point_is_refused(point):
     with pytest.raises(ValueError):
         webpush_crypto.browser_keys(point, b"s" * 16)
 

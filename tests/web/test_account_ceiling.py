@@ -75,12 +75,12 @@ def test_five_keys_have_their_full_limits_and_a_sixth_waits_for_one_of_their_req
     assert taken(keys[5:]) == 1
 
 
-def test_what_a_key_of_its_own_may_not_do_counts_for_no_other(keys):
+def test_requests_refused_for_one_key_do_not_count_for_another(keys):
     use_up(1, 1)
     assert taken([keys[0]] * 50) == 0 and left(keys[5].get("/stats")) == 3
 
 
-def test_the_headers_say_the_smaller_of_what_the_key_and_the_account_have_left(keys):
+def test_the_headers_show_the_smaller_rest_of_key_and_account(keys):
     assert [left(keys[5].get("/stats")) for _ in range(3)] == [4, 3, 2]
     assert left(keys[0].get("/stats")) == 0
     assert [left(keys[5].get("/v1/account")), left(keys[5].get("/stats"))] == [0, 0]

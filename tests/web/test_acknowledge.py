@@ -15,7 +15,7 @@ def told(notification):
     return {name: notification.get(name) for name in ("acknowledge", "acknowledgedAt", "repeats")}
 
 
-def test_what_became_of_it_is_answered(service, owner, rings, moved_clock):
+def test_the_answer_has_the_state_of_the_alarm(service, owner, rings, moved_clock):
     asked = {"everyS": 90, "forS": 900}
     waiting = {"acknowledge": {**asked, "state": "waiting"}, "acknowledgedAt": None, "repeats": None}
     assert told(detail(owner, rings)) == waiting
@@ -45,7 +45,7 @@ def test_an_unknown_one_is_a_404(owner, path):
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-def test_one_that_does_not_repeat_is_a_409(owner):
+def test_acknowledging_a_notification_without_repeats_is_a_409(owner):
     sent = owner.send().json["notification"]["id"]
     assert owner.post(f"/notifications/{sent}/acknowledge").json == {
         "ok": False,

@@ -93,7 +93,7 @@ def test_the_database_holds_no_token(service, owner, browser):
         assert path.removeprefix("/a/") not in kept
 
 
-def test_what_has_no_button_has_no_actions_in_its_push_and_no_rows(service, owner, browser):
+def test_without_buttons_there_are_no_actions_and_no_rows(service, owner, browser):
     owner.send()
     assert "actions" not in browser.messages[-1]["notification"]
     assert query(service, "SELECT * FROM button") == []
@@ -129,7 +129,7 @@ def test_a_token_is_good_for_a_week(service, owner, browser, moved_clock):
     assert "answer" not in detail(owner, id_)
 
 
-def test_the_buttons_of_what_was_deleted_and_of_removed_devices_are_gone(service, owner, browser, push_service):
+def test_buttons_go_with_their_notification_and_their_device(service, owner, browser, push_service):
     other = subscribe(owner, push_service)
     id_ = ask(owner)
     first = owner.get("/devices").json["devices"][0]["id"]

@@ -204,7 +204,7 @@ def test_a_wrong_body_is_answered_as_described(world, operation, data):
         ({"method": "ping", "params": MODERN_PARAMS}, 400, "error"),
     ],
 )
-def test_what_a_message_is_answered_is_as_described(world, message, status, outcome):
+def test_the_answer_to_a_message_is_as_described(world, message, status, outcome):
     answer = with_message(world, **message)
     assert (answer.status_code, outcome in answer.json) == (status, True)
     must_be_as_described(answer, OPERATIONS["sendMessage"].answers[status])

@@ -24,7 +24,7 @@ from wire import errors, notification, validation
 # --- the document -------------------------------------------------------------------------------------------
 
 
-def test_it_is_valid_openapi():
+def test_the_document_is_valid_openapi():
     from openapi_spec_validator import OpenAPIV31SpecValidator  # a fifth of a second for this test alone
 
     OpenAPIV31SpecValidator(DOCUMENT).validate()
@@ -40,14 +40,14 @@ def test_no_comma_ends_a_sentence_of_it():
     assert [key for key in keys(DOCUMENT) if " " in key] == []  # within braces a comma begins another key
 
 
-def test_it_describes_every_address_that_is_no_page_and_none_that_is_not_there():
+def test_the_document_describes_every_api_route_and_no_other():
     public = {
         camel_cased(one) for one in app.ROUTES if not one.rule.startswith(("/app", "/docs/")) and one.rule[-1] != "/"
     }
     assert {one.rule for one in OPERATIONS.values()} == public
 
 
-def test_it_says_which_credential_an_address_takes():
+def test_the_document_says_which_credential_a_route_takes():
     schemes = {app.guards.api_key: "apiKey", app.guards.metrics_token: "metricsToken"}
     guards = {f"{one.method} {one.rule}": one.guard for one in app.ROUTES}
     expected = {one.id: schemes.get(guards[endpoint(one)]) for one in OPERATIONS.values()}
@@ -55,14 +55,14 @@ def test_it_says_which_credential_an_address_takes():
     assert set(schemes.values()) == set(DOCUMENT["components"]["securitySchemes"])
 
 
-def test_it_names_every_method_and_error_of_the_model_context_protocol():
+def test_the_document_names_every_method_and_error_of_mcp():
     methods = SCHEMAS["Message"]["properties"]["method"]["description"]
     assert set(re.findall(r"`(.+?)`", methods)) == {name for named in mcp.METHODS.values() for name in named}
     codes = {value for value in vars(mcp).values() if isinstance(value, int) and value <= -32000}
     assert set(SCHEMAS["Reply"]["properties"]["error"]["properties"]["code"]["enum"]) == codes
 
 
-def test_it_describes_every_status_and_code_of_an_error():
+def test_the_document_describes_every_status_and_error_code():
     described = {status for one in OPERATIONS.values() for status in one.answers if status >= 400} | {405}
     error = SCHEMAS["RequestError"]["properties"]
     assert described == set(errors.CODES) == set(error["statusCode"]["enum"])
@@ -157,7 +157,7 @@ def limits(schema, *names):
     return tuple(schema.get(name) for name in names)
 
 
-def test_its_limits_are_those_of_the_code():
+def test_the_documents_limits_are_those_of_the_code():
     lengths = {
         (schema, field): (1, most)
         for schema, field, most in (
@@ -193,7 +193,7 @@ def test_its_kinds_of_devices_are_the_providers_and_their_tokens_as_long():
         assert taken == [False, True, True, False]
 
 
-def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
+def test_the_documents_limits_of_parameters_and_lists_are_those_of_the_code():
     listed = OPERATIONS["listNotifications"]
     limit, _, search = (parameter["schema"] for parameter in listed.parameters)
     assert (limit["minimum"], limit["default"]) == (1, rate_limits.DEFAULT_LISTED)
@@ -205,7 +205,7 @@ def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
     assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
 
 
-def test_its_numbers_in_sentences_are_those_of_the_code():
+def test_numbers_in_the_documents_sentences_are_those_of_the_code():
     said = {one.id: one.operation.get("description", "") for one in OPERATIONS.values()}
     assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
     assert f"the newest {models.MAX_LISTED_REVOKED:,}" in said["listApiKeys"]
@@ -256,7 +256,7 @@ def page(service):
 
 
 @every_operation
-def test_the_page_says_what_there_is_to_say_of_an_operation(page, operation):
+def test_the_reference_shows_every_part_of_an_operation(page, operation):
     said = page.section(operation.operation["summary"])
     assert f"{operation.method} {operation.path}" in said
     assert all(parameter["name"] in said for parameter in operation.parameters)
@@ -317,7 +317,7 @@ def test_the_page_can_be_found_through_by_its_headings_and_links(page):
     assert labels <= set(ids)
 
 
-def test_what_the_page_says_of_its_address_is_only_text(service):
+def test_the_reference_escapes_the_servers_address(service):
     host = 'x"><script>alert(1)</script>'
     answer = service.client.get("/docs", headers={"Host": host})
     assert "<script>alert" not in answer.text

@@ -39,7 +39,7 @@ def test_a_challenge_of_more_than_1000_characters_is_an_event(service, owner, ho
 
 
 @each("payload", [{"challenge": "x"}, {"type": "url_verification"}, {"type": "url_verification", "challenge": ""}])
-def test_what_is_no_challenge_is_an_event(hook, payload):
+def test_anything_but_a_challenge_is_an_event(hook, payload):
     assert hook.post(payload).json["status"] == "delivered"
 
 

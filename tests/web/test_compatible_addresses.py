@@ -77,7 +77,7 @@ def test_gotifys_own_address_says_where_it_is(service, sent):
         *("/%61pi", "/api", "/p", "/v1", "/gotify", "/openapi.json/x", "/healthz/x"),
     ],
 )
-def test_what_is_no_topic_is_unknown(pro, path):
+def test_an_invalid_topic_is_unknown(pro, path):
     assert pro.request("POST", path, data="x").status_code in (404, 405)
     assert pro.listed() == []
 

@@ -325,7 +325,7 @@ def test_a_refused_subscription_is_told_which_of_its_fields_is_wrong(owner, push
     assert subscribe(owner, SUBSCRIPTION_FAULTS[fault](good)).json["error"] == sentence
 
 
-def test_what_else_a_browser_puts_into_its_subscription_is_ignored(owner, push_service):
+def test_unknown_fields_of_a_subscription_are_ignored(owner, push_service):
     subscription = push_service.browser().subscription
     device_of(
         subscribe(owner, subscription | {"expirationTime": None, "x": 1, "keys": subscription["keys"] | {"y": 2}})

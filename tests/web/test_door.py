@@ -24,7 +24,7 @@ def found_by_werkzeug(method, path):
     return rule.endpoint, variables
 
 
-def test_each_route_of_the_door_is_the_one_that_werkzeug_finds():
+def test_the_door_matches_routes_as_werkzeug_does():
     fixed = {place: (found.route.endpoint, found.variables) for place, found in app.door.fixed.items()}
     assert fixed == {place: found_by_werkzeug(*place) for place in fixed}
     assert ("POST", SENDING) in fixed and ("GET", "/api/v1/stats") in fixed
@@ -51,7 +51,7 @@ def test_other_methods_and_paths_that_are_written_otherwise_are_left_to_flask(me
 
 
 @pytest.mark.parametrize("more", [(), (201,), ({"A": "b"},), (503, {"A": "b", "C": "d"})])
-def test_a_json_answer_is_the_one_that_flask_would_give(more):
+def test_the_doors_json_answer_is_flasks(more):
     flask = Flask(__name__)
     flask.json = CompactJson(flask)
     value = {"ok": True, "text": "é \u2028 </script>", "number": 1.5, "none": None, "list": [1, {}]}
@@ -93,6 +93,6 @@ def uses(flask, environ):
     yield LocalProxy(ContextVar("name", default=1 + 2j), "imag") == 2
 
 
-def test_flask_and_werkzeug_have_what_the_service_uses_of_them():
+def test_flask_and_werkzeug_have_every_name_that_is_used():
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("Flask", "Werkzeug")]
     assert all(uses(Flask(__name__), EnvironBuilder().get_environ())), versions

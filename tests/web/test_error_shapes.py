@@ -159,6 +159,6 @@ def test_a_fault_of_the_service_has_the_shape_of_its_route(caller, monkeypatch, 
 
 @pytest.mark.parametrize("caller", ["on"], indirect=True)
 @each("method, path, shape", FAULTS)
-def test_what_a_crowded_server_refuses_has_the_shape_of_its_route(caller, method, path, shape):
+def test_a_crowded_server_refuses_in_the_shape_of_the_route(caller, method, path, shape):
     answer, key, _ = caller
     assert answer(method, path, key, {"pocketbell.is_crowded": True}) == f"503 {shape}"

@@ -171,7 +171,7 @@ def test_a_wrong_part_of_a_field_is_refused_with_its_place(owner, part, wrong):
         ({"forS": 30}, (60, 30)),
     ],
 )
-def test_what_is_to_be_acknowledged_is_urgent_and_answered_with_both_times(owner, sent_value, times):
+def test_a_notification_to_acknowledge_is_urgent_and_answered_with_both_times(owner, sent_value, times):
     answer = sent(owner, acknowledge=sent_value, priority=2)
     every_s, for_s = times
     assert (answer["acknowledge"], answer["priority"]) == ({"everyS": every_s, "forS": for_s}, 5)
@@ -185,14 +185,14 @@ def test_a_number_beyond_all_bounds_is_refused(owner, field, number):
     assert owner.listed() == []
 
 
-def test_what_expires_must_do_so_in_the_future(owner, moved_clock):
+def test_expires_at_must_be_in_the_future(owner, moved_clock):
     for past in (moved_clock.ms, moved_clock.ms - 1, 0, -1):
         answer = send(owner, expiresAt=past)
         assert (answer.status_code, answer.json["error"]) == (400, "expiresAt must be in the future.")
     assert sent(owner, expiresAt=moved_clock.ms + 1)["status"] == "delivered"
 
 
-def test_what_is_delivered_later_is_so_in_the_future_and_before_it_expires(owner, moved_clock):
+def test_deliver_at_must_be_in_the_future_and_before_expires_at(owner, moved_clock):
     now, days_366 = moved_clock.ms, 366 * 86_400_000
     wrong = {
         "deliverAt must be in the future.": [{"deliverAt": past} for past in (now, 0, -1)],
@@ -263,7 +263,7 @@ def test_a_get_of_send_is_a_405(owner):
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
-def test_what_is_deleted_or_too_old_is_not_found(owner, moved_clock):
+def test_deleted_and_too_old_notifications_are_not_found(owner, moved_clock):
     first, second = sent(owner), sent(owner)
     owner.delete(f"/notifications/{first['id']}")
     assert owner.get(f"/notifications/{first['id']}").status_code == 404
@@ -271,7 +271,7 @@ def test_what_is_deleted_or_too_old_is_not_found(owner, moved_clock):
     assert owner.get(f"/notifications/{second['id']}").status_code == 404
 
 
-def test_a_digest_is_no_notification_and_what_is_in_it_has_its_deliveries(service, owner, browser, moved_clock):
+def test_a_digest_is_no_notification_and_its_members_have_deliveries(service, owner, browser, moved_clock):
     service.flask("account", "set", OWNER, "--quiet-hours", "09:00-11:00")
     hook = service.alert("--title", "{{ t }}")
     held = [hook.post({"t": str(number)}).json["notificationId"] for number in range(2)]
@@ -302,7 +302,7 @@ def test_anothers_tag_is_another_tag(owner, pro):
     assert "replacedBy" not in got(owner, mine["id"])
 
 
-def test_what_is_pending_of_a_replaced_one_ends(service, owner, browser, moved_clock):
+def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock):
     browser.then(503)
     first = sent(owner, tag="disk", body="first")
     assert first["status"] == "pending"
@@ -325,7 +325,7 @@ def test_what_is_pending_of_a_replaced_one_ends(service, owner, browser, moved_c
     }
 
 
-def test_a_replaced_one_that_a_device_has_stays_delivered(owner, browser, push_service):
+def test_a_replaced_notification_that_was_delivered_stays_delivered(owner, browser, push_service):
     other = add(owner, push_service).then(503)
     first = sent(owner, tag="disk")
     sent(owner, tag="disk")
@@ -353,7 +353,7 @@ def test_a_device_that_had_it_when_it_was_replaced_counts(service, owner, browse
     assert [one["status"] for one in got(owner, first["id"])["deliveries"]] == ["delivered"]
 
 
-def test_one_that_was_replaced_before_its_push_is_not_pushed_after_the_newer_one(owner, browser, monkeypatch):
+def test_a_replaced_notification_is_not_pushed_after_its_successor(owner, browser, monkeypatch):
     """Two of a tag that are stored at the same moment: the newest is what stays on the screen."""
     attempt = delivery._attempt
 
@@ -367,7 +367,7 @@ def test_one_that_was_replaced_before_its_push_is_not_pushed_after_the_newer_one
     assert [message["notification"]["body"] for message in browser.messages] == ["second"]
 
 
-def test_one_that_failed_without_a_device_stays_failed_when_it_is_replaced(owner, browser):
+def test_a_failed_notification_stays_failed_when_it_is_replaced(owner, browser):
     browser.then(410)
     sent(owner)
     first = sent(owner, tag="disk")
@@ -391,7 +391,7 @@ def test_the_newer_one_may_be_deleted(owner):
     ],
 )
 @sqlite_only
-def test_what_is_replaced_or_expired_is_found_by_an_index(service, statement, values, index):
+def test_replaced_and_expired_notifications_are_found_by_an_index(service, statement, values, index):
     plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
     assert index in plan and "SCAN notification" not in plan
 
@@ -411,7 +411,7 @@ def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
 EXPIRED = "It expired before this device had it."
 
 
-def test_after_it_nothing_is_tried_and_what_no_device_has_is_failed(service, owner, browser, moved_clock):
+def test_an_expired_notification_is_not_tried_again_and_fails_if_undelivered(service, owner, browser, moved_clock):
     browser.then(503).then(503).then(503)
     notification = sent(owner, expiresAt=moved_clock.ms + 70_000)
     moved_clock.advance(30)
@@ -432,7 +432,7 @@ def test_after_it_nothing_is_tried_and_what_no_device_has_is_failed(service, own
     }
 
 
-def test_one_that_another_device_has_stays_delivered_and_is_not_tried(
+def test_an_expired_notification_that_one_device_has_stays_delivered(
     service, owner, browser, push_service, moved_clock
 ):
     other = add(owner, push_service).then(503)
@@ -486,7 +486,7 @@ def test_a_device_gets_its_least_priority_and_higher_ones(owner, push_service, l
     assert bodies == list(range(max(least, 2), 6))
 
 
-def test_what_no_device_may_get_is_delivered_when_stored(service, owner, push_service):
+def test_a_notification_that_no_device_may_get_is_delivered_when_stored(service, owner, push_service):
     browser = add(owner, push_service, minPriority="high")
     notification = sent(owner)
     assert (notification["status"], got(owner, notification["id"])["deliveries"]) == ("delivered", [])
@@ -494,7 +494,7 @@ def test_what_no_device_may_get_is_delivered_when_stored(service, owner, push_se
     assert browser.pushes == []
 
 
-def test_a_device_that_died_beside_one_that_may_not_get_it_fails_nothing(owner, push_service):
+def test_a_dead_device_beside_an_excluded_one_fails_nothing(owner, push_service):
     dead = add(owner, push_service).then(410)
     add(owner, push_service, minPriority=5)
     sent(owner)
@@ -522,7 +522,7 @@ def test_a_wrong_least_priority_is_refused_with_its_name(owner, push_service, wr
     assert owner.get("/devices").json["devices"] == []
 
 
-def test_a_plain_push_is_what_it_was(owner, browser):
+def test_a_plain_push_is_unchanged(owner, browser):
     notification = sent(owner)
     assert json.dumps(browser.messages[0]) == json.dumps(
         {

@@ -27,7 +27,7 @@ def worker(service, monkeypatch):
     worker.stop()
 
 
-def test_it_is_alive_while_the_process_serves_whatever_the_database_does(service, worker):
+def test_livez_is_200_whatever_the_database_does(service, worker):
     alter(service, "DROP TABLE account")
     answer = service.client.get("/livez")
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
@@ -38,11 +38,11 @@ def health(service):
     return answer.status_code, answer.json
 
 
-def test_it_is_503_while_there_is_no_worker(service, worker):
+def test_healthz_is_503_while_there_is_no_worker(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
 
 
-def test_it_is_200_while_the_worker_works(service, worker):
+def test_healthz_is_200_while_the_worker_works(service, worker):
     worker.start()
     assert health(service) == (200, {"status": "ok"})
 
@@ -65,7 +65,7 @@ def test_a_lane_of_the_worker_that_was_made_before_a_fork_starts_in_the_child():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service, worker, moved_clock):
+def test_healthz_is_503_when_no_round_has_ended_for_30_seconds(service, worker, moved_clock):
     worker.start()
     worker.stop()
     moved_clock.advance(29)
@@ -74,7 +74,7 @@ def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service,
     assert health(service) == (503, {"status": "unavailable"})
 
 
-def test_it_is_503_when_the_database_does_not_answer(service, worker):
+def test_healthz_is_503_when_the_database_does_not_answer(service, worker):
     worker.start()
     worker.stop()
     alter(service, "DROP TABLE account")
@@ -82,7 +82,7 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
 
 
 @sqlite_only
-def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
+def test_healthz_is_503_from_a_failed_write_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
     monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 20)
     open_service(service.app, service.settings)
     worker.start()

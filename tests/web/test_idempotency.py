@@ -117,7 +117,7 @@ BARE = Content("MCP - Backup", "finished")
 OPTIONAL = [name for name in Content._fields if name in Content._field_defaults]
 
 
-def test_the_hash_of_title_and_body_is_the_one_that_earlier_versions_stored():
+def test_the_hash_of_title_and_body_is_that_of_earlier_versions():
     expected = hashlib.sha256(json.dumps(["MCP - Backup", "finished"]).encode()).digest()
     assert request_hash(BARE) == expected
     assert request_hash(BARE._replace(**{name: Content._field_defaults[name] for name in OPTIONAL})) == expected
@@ -341,7 +341,7 @@ def test_a_deleted_notification_is_replayed_with_everything_that_was_answered(ow
     assert first.json["notification"].keys() > sent.keys() and owner.listed() == []
 
 
-def test_one_that_was_deleted_before_its_answer_is_replayed_as_it_was_answered(owner, browser, monkeypatch):
+def test_a_notification_deleted_before_its_answer_is_replayed_unchanged(owner, browser, monkeypatch):
     push_all = push.send
 
     def delete_meanwhile(pushes, timeout_s):
@@ -354,7 +354,7 @@ def test_one_that_was_deleted_before_its_answer_is_replayed_as_it_was_answered(o
     assert (send(owner).data, len(browser.pushes)) == (first.data, 1)
 
 
-def test_one_that_was_deleted_after_a_crash_is_replayed_as_failed(owner, browser, moved_clock, send_and_crash):
+def test_a_notification_deleted_after_a_crash_is_replayed_as_failed(owner, browser, moved_clock, send_and_crash):
     send_and_crash()
     (stored,) = owner.listed()
     owner.delete(f"/notifications/{stored['id']}")

@@ -57,7 +57,7 @@ def test_without_an_answer_it_returns_when_the_time_is_over(owner, asked, meanwh
     assert moved_clock.monotonic - began == int(wait)
 
 
-def test_it_returns_with_the_answer(service, owner, browser, asked, meanwhile, moved_clock):
+def test_the_wait_returns_with_the_answer(service, owner, browser, asked, meanwhile, moved_clock):
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["No"]))
     assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
@@ -66,7 +66,7 @@ def test_it_returns_with_the_answer(service, owner, browser, asked, meanwhile, m
     assert moved_clock.monotonic - began == long_poll.POLLED_EVERY_S
 
 
-def test_it_returns_with_the_acknowledgement(service, owner, browser, asked, meanwhile, moved_clock):
+def test_the_wait_returns_with_the_acknowledgement(service, owner, browser, asked, meanwhile, moved_clock):
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["Acknowledge"]))
     assert "answer" not in waited(owner, asked, 25).json["notification"]
@@ -90,7 +90,7 @@ def test_a_key_that_is_revoked_meanwhile_is_401(service, owner, asked, meanwhile
     assert moved_clock.monotonic == 1000 + long_poll.POLLED_EVERY_S
 
 
-def test_what_is_deleted_meanwhile_is_404(service, owner, asked, meanwhile, moved_clock):
+def test_a_notification_deleted_meanwhile_is_404(service, owner, asked, meanwhile, moved_clock):
     meanwhile.append(lambda: owner.delete(f"/notifications/{asked}"))
     assert waited(owner, asked, 25).status_code == 404
     assert moved_clock.monotonic == 1000 + long_poll.POLLED_EVERY_S

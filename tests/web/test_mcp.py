@@ -93,13 +93,13 @@ def test_the_header_names_a_version_that_is_spoken(owner, version):
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", "x", "2025-11-25, 2025-11-25"])
-def test_another_version_in_the_header_is_refused_with_those_that_are_spoken(owner, version):
+def test_an_unknown_version_in_the_header_is_refused_with_the_known_ones(owner, version):
     answer = ask(owner, "tools/list", headers={"MCP-Protocol-Version": version})
     assert error_of(answer) == (400, -32022, 1)
     assert answer.json["error"]["data"] == {"supported": VERSIONS, "requested": version}
 
 
-def test_discover_tells_what_there_is(owner):
+def test_discover_lists_the_capabilities(owner):
     answer = ask_modern(owner, "server/discover")
     assert (answer.status_code, answer.json["result"]) == (
         200,
@@ -210,14 +210,14 @@ def test_an_unknown_method_is_refused(owner, method):
         ({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "get_stats"}}, None),
     ],
 )
-def test_what_is_no_request_is_refused(owner, message, message_id):
+def test_an_invalid_request_is_refused(owner, message, message_id):
     assert error_of(post(owner, message)) == (400, -32600, message_id)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff", '[NaN,"\\x"]']
 )
-def test_what_is_no_json_is_refused(owner, text):
+def test_invalid_json_is_refused(owner, text):
     assert error_of(post(owner, data=text)) == (400, -32700, None)
 
 
@@ -319,7 +319,7 @@ def test_a_tool_is_described(owner):
     }
 
 
-def test_what_only_reads_and_what_destroys_says_so(owner):
+def test_tools_are_marked_as_read_only_or_destructive(owner):
     tools = described(owner)
     reading = {name for name, tool in tools.items() if tool["annotations"]["readOnlyHint"]}
     of_the_account = {"list_alerts", "list_watches", "get_stats", "list_api_keys"}
@@ -358,7 +358,7 @@ def test_the_same_idempotency_key_sends_once(owner):
     assert owner.send("t", "b", headers={"Idempotency-Key": "k"}).headers["Idempotent-Replayed"] == "true"
 
 
-def test_a_notification_is_sent_with_what_it_may_carry_and_looked_at(owner, moved_clock):
+def test_a_notification_is_sent_with_every_field_and_read(owner, moved_clock):
     more = {"priority": "high", "url": "https://example.org/", "tag": "disk", "expiresAt": moved_clock.ms + 1}
     sent = call(owner, "send_notification", {"title": "t", "body": "b", **more})["structuredContent"]["notification"]
     assert {name: sent[name] for name in more} == {**more, "priority": 4}

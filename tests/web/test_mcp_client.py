@@ -66,16 +66,16 @@ async def hello(client):
     return client.protocol_version, client.server_info.name, "push notifications" in client.instructions
 
 
-def test_it_agrees_on_a_version(connected, mode):
+def test_client_and_server_agree_on_a_version(connected, mode):
     assert connected(hello) == (MODES[mode], "pocketbell", True)
 
 
-def test_it_lists_the_tools(connected):
+def test_the_client_lists_the_tools(connected):
     tools = connected(lambda client: client.list_tools()).tools
     assert len(tools) == 10 and all(tool.title and tool.description and tool.annotations for tool in tools)
 
 
-def test_it_sends_and_finds_a_notification(connected, mode):
+def test_the_client_sends_and_finds_a_notification(connected, mode):
     title = f"Backup {mode}"
     sent = called(connected, "send_notification", title=title, body="finished").structured_content["notification"]
     assert (sent["title"], sent["status"]) == (f"MCP - {title}", "delivered")
@@ -87,12 +87,12 @@ def test_it_sends_and_finds_a_notification(connected, mode):
     "tool, field",
     [("list_alerts", "alerts"), ("list_watches", "watches"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")],
 )
-def test_it_reads(connected, tool, field):
+def test_the_client_reads_resources(connected, tool, field):
     result = called(connected, tool)
     assert not result.is_error and result.structured_content[field]
 
 
-def test_it_asks_and_reads_what_the_owner_pressed_on_a_phone(server, connected, push_service):
+def test_the_client_asks_and_reads_the_owners_answer(server, connected, push_service):
     phone = push_service.browser()
     server.subscribe(server.key, phone)
     question = {"question": "Deploy version 7?", "answers": ["Yes", "No", "Später"], "timeoutS": 600}
@@ -116,7 +116,7 @@ def test_a_key_that_it_made_and_revoked_is_useless(server, connected):
     assert server.get("/api/v1/stats", made["fullKey"]).status == 401
 
 
-def test_it_hears_why_a_call_was_refused(connected):
+def test_the_client_hears_why_a_call_was_refused(connected):
     refused = called(connected, "send_notification", title="t", body=" ")
     assert refused.is_error and refused.content[0].text == "body must not be blank."
 

@@ -43,7 +43,7 @@ def test_a_timeout_that_is_null_is_absent(owner, moved_clock):
 
 
 @each("timeout_s", [10, 604_800])
-def test_the_limits_of_a_question_are_those_of_its_schema(owner, moved_clock, timeout_s):
+def test_ask_enforces_the_limits_of_its_schema(owner, moved_clock, timeout_s):
     longest = {"question": "q" * 10_000, "answers": ["😀" * 40, "b", "c"], "timeoutS": timeout_s}
     sent = call(owner, "ask", longest)["structuredContent"]["notification"]
     assert sent["expiresAt"] == moved_clock.ms + timeout_s * 1000

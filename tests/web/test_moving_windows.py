@@ -87,7 +87,7 @@ def test_claims_that_are_counted_together_count_all_or_not_at_all(in_memory):
     assert used(in_memory, A, B) == [2, 0]
 
 
-def test_the_figures_are_those_of_the_window_with_the_least_room(in_memory, moved_clock):
+def test_the_headers_show_the_window_with_the_least_left(in_memory, moved_clock):
     in_memory.count((B,), (B,))
     moved_clock.advance(20)
     assert alike(in_memory.count((A, B))) == [Counted(None, 3, 0, 880)]
@@ -101,7 +101,7 @@ def test_a_group_that_is_refused_keeps_no_other_from_being_counted(in_memory):
     assert used(in_memory, A, B) == [2, 1]
 
 
-def test_what_is_only_looked_at_is_not_counted_but_is_refused(in_memory):
+def test_a_peek_is_refused_but_not_counted(in_memory):
     look = A._replace(amount=0)
     assert alike(in_memory.count((look,))) == [Counted(None, 0, 2, 60)]
     in_memory.count((A,), (A,))
@@ -270,7 +270,7 @@ def test_idle_keys_are_dropped(in_memory, moved_clock):
     assert len(in_memory.hits[60]) == 1_001
 
 
-def test_dropping_idle_keys_frees_none_that_is_still_in_its_window(in_memory, moved_clock):
+def test_a_key_in_its_window_is_not_dropped_as_idle(in_memory, moved_clock):
     for number in range(100):
         in_memory.acquire_entry(f"idle {number}", 1, 60)
     moved_clock.advance(24 * 3_600)

@@ -143,7 +143,7 @@ def test_an_empty_history_is_an_empty_done_page(owner):
     assert type(answer.json["pagination"]["nextCursor"]) is str and answer.json["pagination"]["nextCursor"]
 
 
-def test_the_history_lists_what_was_answered_newest_first(owner, moved_clock):
+def test_the_list_has_the_newest_answers_first(owner, moved_clock):
     sent = []
     for number in range(4):
         sent.append(owner.send(f"title {number}", f"body {number}").json["notification"])
@@ -199,7 +199,7 @@ def test_an_empty_or_unknown_query_parameter_counts_as_absent(pro, query):
     assert titles(pro.listed(query)) == [str(number) for number in range(50, 0, -1)]
 
 
-def test_a_list_does_not_read_what_no_answer_shows(service, owner):
+def test_a_list_reads_no_column_that_it_does_not_show(service, owner):
     for more in ([], ["--priority", "high"]):
         service.alert("--title", "{{ absent }}", "--body", "b", *more).post({})
     owner.request("POST", "/backups", data="b", headers={"Tags": "skull"})
@@ -277,7 +277,7 @@ def test_cutting_or_stretching_a_cursor_gets_it_refused(pro, cursor):
 
 
 @each("cursor", ["0", "-1", "null", ".", "..", "%", "a" * 10_000, "é", "😀", "\x00", "1.2.3", "1.é", "A" * 27])
-def test_what_this_service_never_issued_is_refused_as_a_cursor(owner, cursor):
+def test_a_forged_cursor_is_refused(owner, cursor):
     assert_refused(owner.get(f"/notifications?cursor={quote(cursor, safe='')}"))
 
 

@@ -69,7 +69,7 @@ def test_a_file_leaves_the_message_and_a_line_that_it_was_not_kept(pro, query, h
         ),
     ],
 )
-def test_an_attached_address_is_the_link_and_what_is_left_out_is_named(pro, said, text, url, left_out):
+def test_an_attached_address_is_the_link_and_dropped_files_are_named(pro, said, text, url, left_out):
     in_json = pro.request("POST", "/", json={"topic": "t", **said})
     assert_stored(in_json, body=text, url=url)
     headers = {name: value if isinstance(value, str) else json.dumps(value) for name, value in said.items()}

@@ -115,7 +115,7 @@ def test_a_message_has_the_fields_that_the_app_reads(owner, android, moved_clock
     ]
 
 
-def test_what_was_set_is_in_the_message(owner, android):
+def test_every_field_that_was_set_is_in_the_message(owner, android):
     actions = [{"label": "Log", "url": "https://example.org/log"}]
     sent(owner, "failed", priority=5, url="https://example.org", tag="backup", actions=actions)
     (message,) = android.messages()
@@ -208,7 +208,7 @@ def test_all_is_the_newest_50_of_12_hours(pro, moved_clock):
     assert android.bodies() == [str(number) for number in range(2, 52)]
 
 
-def test_an_id_gives_what_waits_too_whenever_it_was_made(owner, android, hook, moved_clock):
+def test_since_an_id_includes_older_pending_messages(owner, android, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
     (later,) = sent(owner, "later")
@@ -254,7 +254,7 @@ def test_one_message_is_fetched_by_its_id(android, five):
     assert android.messages("id=0123") == []
 
 
-def test_filters_let_through_what_has_all_of_them(owner, android):
+def test_a_message_must_pass_every_filter(owner, android):
     for priority, body in ((1, "low"), (4, "high"), (5, "high")):
         sent(owner, body, priority=priority)
     wanted = {
@@ -292,7 +292,7 @@ def test_a_request_names_at_most_twenty_topics(android):
     assert android.get("auth", topics=",".join([android.topic, *guesses[1:]])).status_code == 200
 
 
-def test_nobody_gets_what_is_anothers(service, owner, android):
+def test_a_topic_shows_only_its_owners_messages(service, owner, android):
     service.account("other@example.org")
     other = service.caller("other@example.org")
     others_phone = add_phone(other)

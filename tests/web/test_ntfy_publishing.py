@@ -40,7 +40,7 @@ def test_the_body_of_a_post_or_put_to_a_topic_is_the_message_and_the_topic_its_t
 
 
 @each("verb", ["publish", "send", "trigger"])
-def test_a_get_publishes_what_its_query_says(pro, verb):
+def test_a_get_publishes_its_query(pro, verb):
     answer = publish(pro, f"/backups/{verb}?title=Backup&message=a%5Cnb&priority=low&tags=x,y", None, "GET")
     assert_stored(answer, title="MCP - Backup", body="a\nb", priority=2, tags=("x", "y"))
 
@@ -192,7 +192,7 @@ SONARR = {
 }
 
 
-def test_what_programs_send_arrives(pro):
+def test_messages_of_ntfys_clients_arrive(pro):
     """Their requests as their sources make them."""
     label = f"Open {'shop ' * 9}"[:40].strip()
     kept = {"priority": 5, "tags": ("red_circle", "a: b"), "actions": ({"label": label, "url": LINK},)}
@@ -220,7 +220,7 @@ def test_a_click_that_is_no_web_address_is_left_out(pro, click):
 
 
 @each("name", ["X-Icon", "Cache", "Firebase", "Markdown", "X-Poll-ID", "X-UnifiedPush"])
-def test_what_has_no_meaning_here_is_ignored(pro, name):
+def test_headers_without_a_meaning_here_are_ignored(pro, name):
     assert_stored(publish(pro, headers={name: "no"}), body="finished")
 
 
@@ -299,7 +299,7 @@ REFUSED = [
 
 
 @each("code, headers", REFUSED)
-def test_what_cannot_be_understood_or_done_is_refused_with_ntfys_code_and_nothing_is_stored(pro, code, headers):
+def test_an_invalid_message_is_refused_with_ntfys_code_and_not_stored(pro, code, headers):
     answer = publish(pro, headers=headers)
     assert (answer.status_code, answer.json) == (400, ntfy_error(code))
     assert answer.json["error"].endswith(".") and pro.listed() == []

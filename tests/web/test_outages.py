@@ -52,7 +52,7 @@ def test_each_door_answers_503_in_its_shape_and_says_when_to_try_again(service, 
 
 
 @sqlite_only
-def test_what_a_failed_commit_would_have_stored_is_neither_said_nor_counted(service, owner, hook, monkeypatch):
+def test_a_failed_commit_is_neither_answered_nor_counted(service, owner, hook, monkeypatch):
     def run_on(one, statement, values=(), run_on=sqlite_writer.run_on):
         if statement == "COMMIT":
             raise WriteFailed("disk I/O error") from sqlite3.OperationalError()
@@ -67,7 +67,7 @@ def test_what_a_failed_commit_would_have_stored_is_neither_said_nor_counted(serv
     assert (seen.status, seen.notification_id) == (503, None)
 
 
-def test_what_a_visitor_without_a_session_opens_needs_no_database(service, monkeypatch):
+def test_public_pages_need_no_database(service, monkeypatch):
     def fail(*_):
         raise WriteFailed("there is no connection to PostgreSQL")
 

@@ -66,7 +66,7 @@ def test_a_senders_form_with_the_field_payload_fills_the_templates(service, owne
 
 
 @pytest.mark.parametrize("row", table(FOLDER / "other-bodies" / "manifest.tsv"))
-def test_what_a_sender_sends_that_is_no_bare_json_object_is_an_event_or_refused(service, owner, row):
+def test_other_bodies_of_real_senders_become_events_or_are_refused(service, owner, row):
     body, status = FOLDER / "other-bodies" / row["file"], int(row["expected_status"].split()[0])
     hook = service.alert(name=ALERT)
     method, target, headers = request_head(body)

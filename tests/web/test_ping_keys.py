@@ -73,7 +73,7 @@ def test_create_makes_a_heartbeat_of_a_day_with_an_hours_grace(service, owner, k
         ("", 404, ""),
     ],
 )
-def test_what_is_no_slug_creates_nothing(service, owner, key, path, status, said):
+def test_an_invalid_slug_creates_nothing(service, owner, key, path, status, said):
     answer = service.client.post(f"/ping/{key}/{path}")
     assert (answer.status_code, said in answer.json["error"]) == (status, True), answer.text
     assert lines_of(service, "heartbeat", "list", EMAIL) == []

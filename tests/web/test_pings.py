@@ -39,7 +39,7 @@ def test_an_unknown_address_is_not_found(service, path):
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-def test_who_asks_for_unknown_addresses_has_60_tries_a_minute_as_for_short_codes(service, beat, moved_clock):
+def test_unknown_addresses_allow_60_tries_a_minute_as_short_codes_do(service, beat, moved_clock):
     statuses = [service.client.get(UNKNOWN).status_code for _ in range(30)]
     statuses += [service.client.post("/p/0000000").status_code for _ in range(30)]
     assert statuses == [404] * 60
@@ -106,7 +106,7 @@ def test_the_signal_and_the_exit_code_are_kept(beat):
 # --- what follows -------------------------------------------------------------------------------------------
 
 
-def test_one_that_is_deleted_while_its_ping_arrives_is_not_found(service, beat, monkeypatch):
+def test_a_heartbeat_deleted_while_its_ping_arrives_is_not_found(service, beat, monkeypatch):
     read = heartbeats.read_beginning
 
     def read_slowly(most):
@@ -117,7 +117,7 @@ def test_one_that_is_deleted_while_its_ping_arrives_is_not_found(service, beat, 
     assert (service.client.post(beat.path).status_code, kept()) == (404, [])
 
 
-def test_a_name_is_only_text_in_what_it_says(service, owner):
+def test_a_heartbeats_name_is_no_template(service, owner):
     name = "{{ x }} <b>🔥</b> אזהרה"
     Pinged(service, owner, "--period", "1h", name=name).ping("/fail")
     assert told(owner) == [(f"{name} is down", "It reported a failure.")]

@@ -22,7 +22,7 @@ def watched(make_service, push_service, moved_clock):
     return service
 
 
-def test_while_the_database_is_away_it_answers_with_what_needs_none(watched, monkeypatch):
+def test_metrics_answer_without_a_database(watched, monkeypatch):
     def away():
         raise WriteFailed("there is no connection to PostgreSQL")
 
@@ -65,11 +65,11 @@ def test_an_api_key_is_not_the_token(watched):
     assert ask(watched, watched.caller(OWNER).key).status_code == 401
 
 
-def test_it_says_which_version_and_schema_run(watched):
+def test_metrics_name_the_version_and_schema(watched):
     assert f'pocketbell_build_info{{schema="{SCHEMA_VERSION}",version="{VERSION}"}} 1.0' in ask(watched).text
 
 
-def test_it_is_prometheus_text_about_the_process_too(watched):
+def test_metrics_are_prometheus_text_and_include_the_process(watched):
     answer = ask(watched)
     assert answer.status_code == 200 and answer.content_type.startswith("text/plain; version=0.0.4")
     assert figures(watched)["process_resident_memory_bytes"][()] > 10_000_000
@@ -89,7 +89,7 @@ def test_sends_events_and_refusals_are_counted(watched):
     assert short_code == {"200": 1, "400": 1, "404": 1}
 
 
-def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
+def test_no_short_code_or_foreign_input_becomes_a_label(watched):
     alert = watched.alert(email=OWNER)
     alert.post({"message": "x"})
     watched.client.open("/no/such/secret-place", method="PROPFINDSECRET")
@@ -98,9 +98,7 @@ def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
     assert 'pocketbell_responses_total{method="-",route="-",status="404"} 1.0' in text
 
 
-def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_told(
-    watched, push_service, moved_clock
-):
+def test_pushes_are_counted_by_provider_and_outcome_beside_the_backlog(watched, push_service, moved_clock):
     caller = watched.caller(OWNER)
     browser = subscribe(caller, push_service)
     browser.then(201).then(503)
@@ -113,7 +111,7 @@ def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_to
     assert found["pocketbell_notifications_total"] == {("send", "delivered"): 1, ("send", "pending"): 1}
 
 
-def test_what_is_held_is_told(watched):
+def test_held_notifications_are_counted(watched):
     account_set(watched, "--quiet-hours", "00:00-23:59")
     watched.alert(email=OWNER).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}

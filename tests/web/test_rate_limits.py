@@ -192,7 +192,7 @@ def test_a_wall_clock_that_is_set_neither_frees_nor_locks(owner, moved_clock, by
         max_size=12,
     )
 )
-def test_any_pace_is_allowed_exactly_what_a_naive_count_allows(service, moved_clock, paces):
+def test_the_limiter_agrees_with_a_naive_count_at_any_pace(service, moved_clock, paces):
     rate_limits.reset(6_000)
     oracle, start = Oracle(100), moved_clock.monotonic
     for seconds, count in paces:

@@ -99,7 +99,7 @@ def test_ten_wrong_passwords_are_all_and_right_ones_are_not_counted_as_wrong(ser
     assert Visitor(service).sign_in(OWNER, PASSWORD).status_code == 429
 
 
-def test_settings_and_ntfys_account_say_what_is_used(service, owner):
+def test_the_storage_used_is_on_settings_and_in_ntfys_account(service, owner):
     answers(owner, 7)
     assert rate_limits.rest_used("starter", 1) == 7
     assert owner.request("GET", "/v1/account").json["stats"]["messages_remaining"] == 92
@@ -150,7 +150,7 @@ def of_another_process(redis_url, *counts):
     other.close()
 
 
-def test_the_figures_are_those_of_all_processes(watched, redis):
+def test_metrics_add_up_over_all_processes(watched, redis):
     watched.account()
     answers(watched.caller(), 3)
     assert figures(watched)[STATS] == 3

@@ -51,7 +51,7 @@ def test_every_notification_sent_is_counted(owner):
         assert counts(owner) == (number, number, number)
 
 
-def test_what_was_refused_is_not_counted(owner):
+def test_refused_requests_are_not_counted(owner):
     owner.post("/notifications/send", {"title": "t"})
     owner.post("/notifications/send", data=b"{")
     assert counts(owner) == (0, 0, 0)
@@ -216,7 +216,7 @@ def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner
     assert (owner.listed(), counts(owner)) == ([], (1, 0, 1))
 
 
-def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, lost_first_day):
+def test_a_new_time_zone_keeps_the_counts_of_deleted_days(service, owner, lost_first_day):
     account_set(service, "--timezone", "Asia/Tokyo")
     assert counts(owner) == (1, 0, 1)
 

@@ -79,7 +79,7 @@ def test_templates_are_filled_from_a_text(service, owner):
     assert last(owner) == ("none", "DISK FULL")
 
 
-def test_what_is_called_something_else_must_be_json(owner, hook):
+def test_a_body_of_another_type_must_be_json(owner, hook):
     for kind in ("text", "text/html", "text/plainer", "application/json", "text/markdown", "application/xml"):
         refusal(hook.post(data=b"disk full", headers={"Content-Type": kind}))
     assert owner.listed() == []
@@ -93,7 +93,7 @@ def test_a_body_without_a_content_type_is_a_text(owner, hook, data):
 
 @each("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/html"])
 @each("data", [b"[1", b"[disk] full", b' {"a": }', BOM + b'{"a": '])
-def test_what_begins_like_json_is_json_whatever_it_is_called(owner, hook, kind, data):
+def test_a_body_that_begins_like_json_is_json_whatever_its_type(owner, hook, kind, data):
     told = refusal(hook.post(data=data, headers={"Content-Type": kind}))
     assert AT.search(told) and owner.listed() == []
 
@@ -134,7 +134,7 @@ def test_a_compressed_body_is_told_so(owner, hook, kind, coding, data):
     assert owner.listed() == []
 
 
-def test_what_is_called_compressed_and_is_json_is_json(owner, hook):
+def test_uncompressed_json_marked_as_compressed_is_read(owner, hook):
     for coding in ("gzip", "identity", "utf-8", "x"):
         assert hook.post(data=b'{"title": "t"}', headers={"Content-Encoding": coding}).status_code == 200
     assert "compressed" not in refusal(hook.post(data=b"{", headers={"Content-Encoding": "utf-8"}))

@@ -269,7 +269,7 @@ def test_the_caps_window_moves_and_refused_requests_do_not_extend_it(capped, mov
     assert burst(capped, 3) == [400, 400, 429]
 
 
-def test_the_cap_does_not_count_what_an_alerts_own_limit_refused(capped_at):
+def test_the_cap_does_not_count_events_over_an_alerts_own_limit(capped_at):
     first, second = capped_at(100)
     assert burst(first, 110) == [400] * 60 + [429] * 50
     assert burst(second, 41) == [400] * 40 + [429]
@@ -390,7 +390,7 @@ def behind(*addresses):
     return {"X-Forwarded-For": ", ".join(addresses)}
 
 
-def test_a_trusted_proxy_says_who_the_sender_is(service):
+def test_a_trusted_proxy_names_the_client(service):
     assert guess(service, 61, PROXY, behind(SENDER)) == [404] * 60 + [429]
     assert guess(service, 1, PROXY, behind(OTHER_SENDER)) == [404]
     assert guess(service, 1, SENDER) == [429]
@@ -407,12 +407,12 @@ def test_the_forwarded_64_of_an_ipv6_address_shares_one_budget(service):
 
 
 @pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
-def test_a_peer_that_is_not_trusted_cannot_say_who_it_is(service, name):
+def test_an_untrusted_peer_cannot_name_the_client(service, name):
     assert guess(service, 61, SENDER, lambda number: {name: f"198.51.100.{number}"}) == [404] * 60 + [429]
 
 
 @pytest.mark.parametrize("name", ["X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
-def test_no_other_header_says_who_the_sender_is(service, name):
+def test_no_other_header_names_the_client(service, name):
     answers = guess(service, 61, PROXY, lambda number: behind(SENDER) | {name: f"198.51.100.{number}"})
     assert answers == [404] * 60 + [429]
 
@@ -420,7 +420,7 @@ def test_no_other_header_says_who_the_sender_is(service, name):
 @pytest.mark.parametrize(
     "before", ["198.51.100.{}", "127.0.0.1, 198.51.100.{}", "nonsense{}", "198.51.100.{}, 10.0.0.1"]
 )
-def test_what_the_sender_wrote_before_the_last_entry_is_not_believed(service, before):
+def test_only_the_last_forwarded_entry_is_believed(service, before):
     assert guess(service, 61, PROXY, lambda number: behind(before.format(number), SENDER)) == [404] * 60 + [429]
     assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER)) == [404]
 

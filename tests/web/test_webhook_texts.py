@@ -116,12 +116,12 @@ def test_without_templates_nothing_is_missing(service, owner, hook):
     assert missing_of(hook, {"title": "{{ a }}", "message": "{{ b }}"}) is None
 
 
-def test_what_is_missing_is_kept_of_a_held_event_too(service, owner):
+def test_a_held_event_keeps_its_missing_variables(service, owner):
     account_set(service, "--quiet-hours", "09:00-11:00")
     assert missing_of(service.alert("--title", "{{ a }}"), {}) == ["a"]
 
 
-def test_what_is_missing_is_not_told_to_the_sender(service, owner):
+def test_missing_variables_are_not_told_to_the_sender(service, owner):
     answer = service.alert("--title", "{{ a }}").post({})
     assert set(answer.json) == {"ok", "status", "notificationId"}
 

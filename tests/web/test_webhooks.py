@@ -248,7 +248,7 @@ PROGRAMS = (None, "*/*", "application/json", "application/json, text/html;q=0.5"
 
 
 @pytest.mark.parametrize("accept", BROWSERS)
-def test_a_browser_is_told_what_the_address_is(service, owner, hook, accept):
+def test_a_browser_gets_a_page_that_explains_the_address(service, owner, hook, accept):
     page = ask(service, hook.code, method="GET", data=None, headers={"Accept": accept})
     assert (page.status_code, page.mimetype) == (400, "text/html")
     assert "is for programs" in page.text and "curl" in page.text and hook.code not in page.text
@@ -257,7 +257,7 @@ def test_a_browser_is_told_what_the_address_is(service, owner, hook, accept):
     assert owner.listed() == []
 
 
-def test_what_is_sent_to_an_address_gets_no_page(service, hook):
+def test_an_event_is_not_answered_with_a_page(service, hook):
     for accept in PROGRAMS:
         headers = {"Accept": accept} if accept else None
         refusal(ask(service, hook.code, method="GET", data=None, headers=headers))
@@ -271,7 +271,7 @@ WRONG_BODIES = [b"{not JSON", b"[", b"", b" " * 1_100_000]
 
 
 @pytest.mark.parametrize("path", ["abcdef", UNKNOWN])
-def test_404_comes_before_what_is_wrong_with_the_body(service, path):
+def test_404_comes_before_errors_of_the_body(service, path):
     for data in WRONG_BODIES:
         assert answered(ask(service, path, data=data)) == (404, error(404, "NOT_FOUND"))
 
@@ -309,7 +309,7 @@ def test_the_global_cap_comes_before_inactive_and_the_body(capped):
         assert_limited(capped.post(data=data))
 
 
-def test_inactive_comes_before_what_is_wrong_with_the_body(hook):
+def test_inactive_comes_before_errors_of_the_body(hook):
     hook.set("--inactive")
     for data in WRONG_BODIES:
         assert answered(hook.post(data=data)) == INACTIVE
@@ -339,7 +339,7 @@ def test_switched_on_again_it_produces_notifications_at_once(owner, hook):
 # Never in a log or an answer
 
 
-def test_an_event_that_cannot_be_written_is_500_and_nothing_of_it_is_kept(service, owner, hook):
+def test_an_event_that_cannot_be_written_is_500_and_leaves_nothing(service, owner, hook):
     alter(service, "CREATE TRIGGER full BEFORE INSERT ON notification BEGIN SELECT RAISE(ABORT, 'disk full'); END")
     assert answered(hook.post({})) == (500, error(500, "INTERNAL_ERROR"))
     alter(service, "DROP TRIGGER full")

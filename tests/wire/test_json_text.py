@@ -28,7 +28,7 @@ def test_an_answer_is_the_same_on_a_machine_without_the_faster_encoder(monkeypat
 
 
 @pytest.mark.parametrize("value", [2**64, {1: 2}])
-def test_what_the_faster_encoder_does_not_take_is_written_all_the_same(value):
+def test_values_that_orjson_refuses_are_written_all_the_same(value):
     assert json_bytes(value) == as_json(value).encode()
 
 
@@ -40,5 +40,5 @@ def reading(monkeypatch, request):
 @pytest.mark.parametrize(
     "text", ['["\\u00e9 \\ud83d\\ude00", null]', '["\\ud83d"]', "[9223372036854775807, -1]", '[""]']
 )
-def test_what_the_service_wrote_is_read_alike_whatever_reads_it(reading, text):
+def test_both_parsers_read_the_services_own_json_alike(reading, text):
     assert own_json(text) == json.loads(text)

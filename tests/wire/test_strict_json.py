@@ -45,12 +45,12 @@ def test_an_empty_body_is_called_empty(owner):
     "value, kind",
     [("null", "null"), ("true", "a boolean"), ("1.5", "a number"), ('"{}"', "a string"), ("[{}]", "an array")],
 )
-def test_what_is_no_object_is_called_by_its_kind(owner, value, kind):
+def test_a_body_that_is_no_object_is_named_by_its_kind(owner, value, kind):
     assert refusal(send(owner, value)) == f"The body must be a JSON object, not {kind}."
 
 
 @each("escape, name", [(r"\u0000", "NUL character"), (r"\udc00", "lone surrogate")])
-def test_what_cannot_be_kept_is_called_by_its_name(owner, escape, name):
+def test_unsupported_values_are_refused_by_name(owner, escape, name):
     assert f": a string with a {name} at line 2" in refusal(send(owner, bodied(f'"{escape}"')))
 
 
@@ -90,7 +90,7 @@ def test_a_body_that_is_not_json_is_refused_with_line_and_column(owner, data, wh
         *["[", "]", "{", '"', '"a', "[}", "1,", "", "//", "tru", "'a'", "1_0"],
     ],
 )
-def test_what_strict_json_does_not_know_is_refused_with_its_line(owner, extra):
+def test_invalid_json_is_refused_with_its_line(owner, extra):
     line, column = place(send(owner, bodied(extra)))
     assert line in (2, 3) and column >= 1
 
@@ -239,7 +239,7 @@ def test_the_last_of_duplicate_keys_wins_even_when_it_is_wrong(owner, last):
 
 
 @pytest.mark.parametrize("value", ["NaN", "1e400", "9" * 101, '"\\ud800"', '"\\u0000"', '{"\\u0000": 1}', nested(70)])
-def test_what_a_later_duplicate_replaces_must_be_json_all_the_same(owner, value):
+def test_a_duplicate_name_must_have_valid_values(owner, value):
     refusal(send(owner, bodied(f'{value}, "x": 1')))
 
 
@@ -251,7 +251,7 @@ def test_white_space_around_is_json(owner, data):
 @pytest.mark.parametrize(
     "escaped, text", [('\\u00e9\\n\\t\\\\\\"\\/', 'é\n\t\\"/'), ("\\ud83d\\ude00", "😀"), ("\\u0001", "\x01")]
 )
-def test_escapes_become_what_they_stand_for(owner, escaped, text):
+def test_escapes_become_their_characters(owner, escaped, text):
     assert send(owner, bodied("1", body=f'".{escaped}"')).json["notification"]["body"] == "." + text
 
 
