@@ -344,13 +344,13 @@ def public(path):
 
 
 @every_file
-def test_every_public_function_and_class_says_what_it_is(path):
+def test_every_public_function_and_class_has_a_docstring(path):
     silent = [f"{named(path, node)} {node.name}" for node in public(path) if not ast.get_docstring(node)]
     assert silent == []
 
 
 @every_file
-def test_every_module_says_what_it_is(path):
+def test_every_module_has_a_docstring(path):
     assert ast.get_docstring(tree_of(path))
 
 
@@ -368,7 +368,7 @@ def test_every_function_says_the_types_it_takes_and_returns(path):
 @pytest.mark.parametrize(
     "module", ["pycurl", "cryptography", "jwt", "pyfcm", "segno", "yaml", "redis", "markdown_it", *IMPORTED_LATE]
 )
-def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
+def test_heavy_modules_are_imported_on_demand(module):
     at_start = {
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in FILES

@@ -34,7 +34,7 @@ def test_the_syncs_of_a_summary_are_counted():
     assert peers.counted_syncs("") == 0
 
 
-def test_rates_and_cpu_are_compared_round_by_round_with_each_that_keeps_what_it_acknowledged():
+def test_rates_and_cpu_are_compared_by_round_with_durable_servers_only():
     seen = {
         OURS: slices((300, 60), (100, 60), (900, 60)),
         NTFY: slices((100, 100), (100, 100), (300, 100)),
@@ -62,7 +62,7 @@ def test_rates_and_cpu_are_compared_round_by_round_with_each_that_keeps_what_it_
         (NTFY_TUNED, None, "20 MB; syncs not counted; 5.0% refused; answers before the write"),
     ],
 )
-def test_a_server_s_figures_are_medians_and_say_what_it_does_not_keep(name, syncs, ends):
+def test_a_servers_figures_are_medians_and_mark_early_answers(name, syncs, ends):
     seen = [Slice(per_s, 200.0, 1.0, 9.5, 0.05) for per_s in (900, 1_100, 1_000)]
     row = peers.figures(name, 8, seen, syncs, 20.1)
     assert (row.what, row.ok) == (f"{name}, 8 clients", None)

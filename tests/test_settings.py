@@ -190,7 +190,7 @@ WRONG = [
 
 
 @each("name, value", WRONG)
-def test_a_wrong_value_is_refused_with_its_name_what_it_held_and_what_is_taken(name, value):
+def test_a_wrong_value_is_refused_with_its_name_the_value_and_the_allowed_ones(name, value):
     said = refusal(**{name: value})
     (variable,) = (one for one in config.variables() if one.name == name)
     assert name in said and value in said and variable.takes in said
@@ -207,7 +207,7 @@ SECRETS = [
 
 
 @each("name, value", SECRETS)
-def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, value):
+def test_a_wrong_secret_is_refused_with_the_allowed_form_and_never_its_value(name, value):
     said = refusal(**{name: value})
     assert name in said and "sqlite:////absolute" in said
     assert "hunter2pw" not in said and "user" not in said
@@ -220,7 +220,7 @@ def test_settings_are_shown_without_their_secrets():
 
 
 @each("address", ["", "ftp://a/", "http:///", "http://a b/", "http://a:0/", "http://[::1/", "http://a:x/"])
-def test_what_is_no_address_to_call_is_refused_without_being_shown(address):
+def test_an_invalid_url_is_refused_without_being_shown(address):
     said = refusal(HEARTBEAT_URL=f"{address}hunter2pw")
     assert said == "HEARTBEAT_URL is not understood: it takes an http or https address."
 
@@ -282,7 +282,7 @@ def test_the_address_of_a_redis_is_understood(url):
         *("redis://hunter2pw?socket_timeout=9", "redis://hunter2pw#1", "redis://hunter2pw a", "unix:///hunter2pw"),
     ],
 )
-def test_what_is_no_address_of_a_redis_is_refused_without_being_shown(url):
+def test_an_invalid_redis_url_is_refused_without_being_shown(url):
     said = refusal(REDIS_URL=url)
     assert said.startswith("REDIS_URL is not understood: it takes redis://") and "hunter2pw" not in said
 
@@ -314,7 +314,7 @@ def test_every_provider_that_cannot_be_set_up_is_named():
         *(("APNS_KEY_ID", {}), ("APNS_KEY_FILE", {"APNS_TOPIC": "org.example.bell"})),
     ],
 )
-def test_what_does_not_fit_together_is_not_judged_without_what_is_wrong(name, others):
+def test_contradictions_are_reported_only_for_valid_settings(name, others):
     (line,) = refusal(**{name: "/"}, **others).splitlines()
     assert line.startswith(f"{name} is ")
 

@@ -90,7 +90,7 @@ def test_a_helper_is_defined_once():
         "<p>a <b c=d>e</b> < f &copy g <!-- <i> -->h</p>",
     ],
 )
-def test_a_page_is_what_pythons_parser_reads(monkeypatch, html):
+def test_the_test_parser_reads_pages_as_pythons_does(monkeypatch, html):
     def read(page):
         return [(e.tag, e.attributes, e.text, len(e.within)) for e in page.elements], page.text
 

@@ -284,7 +284,7 @@ def test_the_largest_body_that_pocketbell_takes_passes(proxy, server):
 
 
 @pytest.mark.parametrize("size", [600_000, LARGEST + 1, 1_090_000])
-def test_what_pocketbell_refuses_before_it_has_read_the_body_is_answered_in_its_own_words(proxy, size):
+def test_a_refusal_before_the_body_is_read_reaches_the_client_through_the_proxy(proxy, size):
     for _ in range(10):
         refused = proxy.request("POST", "/api/v1/notifications/send", b" " * size)
         assert (refused.status, json.loads(refused.text)["code"]) == (401, "UNAUTHORIZED")
@@ -379,7 +379,7 @@ def unit(name):
     return re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.M)
 
 
-def test_the_unit_is_one_that_systemd_understands(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     analyze, file = installed("systemd-analyze"), tmp_path / UNIT.name
     file.write_text(ours(UNIT.name, ("/opt/pocketbell/.venv/bin", str(BIN)), ("/opt/pocketbell", str(ROOT))))
     assert UNIT.name not in run(analyze, "verify", "--man=no", file)
@@ -398,7 +398,7 @@ def test_every_starter_checks_the_settings_and_runs_the_same_command():
     assert unit("ExecStartPre") == ["/opt/pocketbell/.venv/bin/python config.py"]
 
 
-def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
+def test_the_container_runs_make_runs_command_and_has_every_file(tmp_path):
     said = dict(
         line.split(" ", 1) for line in (ROOT / "deploy/Dockerfile").read_text().splitlines() if line[:1].isupper()
     )
@@ -475,7 +475,7 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         assert stated in re.sub(r"\s+", " ", page)
 
 
-def test_no_table_holds_what_the_page_on_security_does_not_name():
+def test_the_page_on_security_names_every_table():
     """A new table needs a word on that page; then add its name here."""
     told = "account alarm alert alert_payload answer api_key button delivery device held idempotency_key metric"
     of_the_service = {"server_key", "server_note"}

@@ -23,7 +23,7 @@ def test_every_line_that_is_no_comment_is_a_package_with_its_hashes():
     assert len(lines) == sum(1 + hashes.count("--hash") for *_, hashes in LOCKED)
 
 
-def test_what_is_asked_for_is_locked_at_that_version():
+def test_every_requirement_is_locked_at_its_version():
     locked = {normal(name): version for name, version, _ in LOCKED}
     assert ASKED and {normal(name): version for name, version in ASKED}.items() <= locked.items()
 

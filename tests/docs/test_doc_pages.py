@@ -35,7 +35,7 @@ def test_every_page_is_shown_with_its_title_and_under_the_policy_of_all_pages(se
         assert answer.text.count("<h1") == 1, name
 
 
-def test_every_link_leads_to_a_page_a_heading_or_a_picture_that_is_there(service):
+def test_every_link_leads_to_a_page_a_heading_or_a_picture(service):
     for name in NAMES:
         for link in links(page(service, name).text):
             parts = urlsplit(link)

@@ -89,7 +89,7 @@ EXAMPLES = re.findall(r"^\|.*\| `(\{\{.*\}\})` \| `(.*)` \|$", ALERTS, re.M)
 
 
 @each("template, text", EXAMPLES)
-def test_a_filter_gives_what_the_page_on_alerts_says(template, text):
+def test_a_filter_gives_the_result_in_the_page_on_alerts(template, text):
     payload = parse_event(re.search(r"on `(\{.*\})` \| gives", ALERTS)[1].encode())
     assert message_templates.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
 
@@ -159,7 +159,7 @@ def test_the_page_on_assistants_names_every_tool():
     assert re.findall(r"^\| `(\w+)` \|", ASSISTANTS, re.M) == list(mcp.TOOLS)
 
 
-def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
+def test_the_curl_example_on_assistants_prints_its_shown_output(owner):
     text = ASSISTANTS.split("## curl")[1]
     sent, answer = re.search(r"-d '(.*?)'", text, re.S)[1], json.loads(re.search(r"```json\n(.*?)```", text, re.S)[1])
     given = owner.request("POST", "/mcp", data=sent).json

@@ -52,7 +52,7 @@ def program(command):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
-def test_a_command_of_the_page_sends_what_it_says(server, command, tmp_path):
+def test_a_command_of_the_page_sends_its_described_message(server, command, tmp_path):
     path = program(command) or pytest.skip(f"no {command.partition(' ')[0]}")
     (expected,) = (arrives for said, arrives in ARRIVES.items() if said in command)
     filled = command.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("sk_test_...", server.key)
@@ -70,10 +70,10 @@ def test_a_message_of_several_kilobytes_fits_into_an_address(server):
     assert answer.status == 200 and json.loads(answer.text)["message"].startswith("xxx")
 
 
-def test_every_command_is_one_of_those_that_are_checked():
+def test_every_command_of_a_page_is_checked():
     assert len(COMMANDS) == len(ARRIVES)
 
 
 @each("segment", sorted((app.OWN_SEGMENTS | app.COMPATIBLE_SEGMENTS) - {"", "openapi.json"}))
-def test_the_page_names_what_is_no_topic(segment):
+def test_the_page_names_the_reserved_topics(segment):
     assert f"`{segment}`" in PAGE.split("A topic cannot be")[1].split("\n")[0]

@@ -69,7 +69,7 @@ def test_a_frame_that_does_not_fit_is_refused(frame):
         apng.animated(png(8, 6), [frame])
 
 
-def test_what_is_no_png_is_refused():
+def test_a_file_that_is_no_png_is_refused():
     with pytest.raises(ValueError, match="no PNG"):
         apng.smaller(b"GIF89a")
 
@@ -86,7 +86,7 @@ def test_every_picture_is_on_a_page_and_every_page_shows_pictures_that_are_there
 
 
 @each("path", NAMED)
-def test_a_picture_is_small_and_its_page_says_what_it_shows(path):
+def test_a_picture_is_small_and_has_a_text_alternative(path):
     assert path.stat().st_size <= 400 * 1024
     pages = "".join(page.read_text() for page in PAGES)
     assert re.search(
@@ -95,7 +95,7 @@ def test_a_picture_is_small_and_its_page_says_what_it_shows(path):
     )
 
 
-def test_the_service_takes_what_the_pictures_show(service, moved_clock, push_service, monkeypatch):
+def test_the_service_accepts_the_pictures_data(service, moved_clock, push_service, monkeypatch):
     monkeypatch.setattr(sample_data, "DAYS", 2)
     lived = sample_data.Household(service, moved_clock, push_service)
     lived.live()

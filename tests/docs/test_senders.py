@@ -85,18 +85,18 @@ def test_the_contents_name_every_section_in_its_order():
 
 
 @each("page", [SENDERS, COMING_FROM])
-def test_an_anchor_that_is_linked_to_is_there(page):
+def test_every_linked_anchor_exists(page):
     linked = set(re.findall(r"\]\((?:senders\.md)?#([^)]+)\)", page))
     assert linked and linked <= {slug(heading) for heading in HEADINGS}
 
 
-def test_own_json_is_what_to_choose_without_a_preset():
+def test_the_docs_send_senders_without_a_preset_to_own_json():
     assert re.findall(r"choose \*\*(.+?)\*\*\.", SENDERS) == [presets.OWN_JSON.name]
     assert set(re.findall(r"from \*\*(.+?)\*\*", COMING_FROM)) == {presets.OWN_JSON.name}
 
 
 @each("preset", PROGRAMS)
-def test_what_arrives_is_what_the_preset_makes_of_its_sample(preset):
+def test_a_documented_sender_gives_its_presets_notification(preset):
     text = made(preset, preset.sample)
     assert text.missing == () and arrives(preset.name) == tidy(f"MCP - {text.title}\n{text.body}")
 
@@ -298,7 +298,7 @@ def test_the_script_of_systemd_sends_the_unit_and_the_end_of_its_log(place, unit
     assert body.endswith('7\n"no" space \\ left ü') and len(body) <= 2000
 
 
-def test_the_script_of_monit_sends_what_monit_says(place):
+def test_the_script_of_monit_sends_monits_message(place):
     script, rule = snippets("Monit")
     (path,) = set(re.findall(r'exec "(.+?)"', rule))
     place.write(path, script).chmod(0o755)
@@ -318,7 +318,7 @@ def test_the_function_of_python_sends(place):
         assert place.listed[0] == ("MCP - From Python", given)
 
 
-def test_the_function_of_python_raises_what_is_refused(place):
+def test_the_python_function_raises_on_a_refusal(place):
     names = {}
     exec(place.filled(snippets("Python")[0]), names)
     with pytest.raises(urllib.error.HTTPError) as raised:
@@ -379,7 +379,7 @@ def posted(url, payload):
         return False
 
 
-def test_home_assistant_sends_what_its_configuration_says(place):
+def test_home_assistant_sends_its_configured_message(place):
     yaml = pytest.importorskip("yaml", reason="no PyYAML")
     snippet = place.filled(PRESETS["home-assistant"].snippet, address=place.alert(PRESETS["home-assistant"]))
     (notify,) = yaml.safe_load(snippet)["notify"]
@@ -389,7 +389,7 @@ def test_home_assistant_sends_what_its_configuration_says(place):
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
-def test_netdatas_function_sends_what_alarm_notify_gives_it(place):
+def test_netdatas_function_sends_alarm_notifys_values(place):
     """alarm-notify.sh is bash, and its `docurl` answers with the HTTP status."""
     around = "docurl() { curl -sS -o /dev/null -w '%{http_code}' \"$@\"; }\n"
     sample = {**PRESETS["netdata"].sample, "alarm": 'C:\\new "disk" = 91% ü', "info": "one\ntwo\t&"}
@@ -440,7 +440,7 @@ def test_curl_sends_text_to_an_address(place):
     ],
     ids=["ntfy", "Slack", "Discord", "Apprise"],
 )  # fmt: skip
-def test_an_address_takes_what_is_meant_for_other_services(place, payload, title, body):
+def test_an_address_takes_messages_made_for_other_services(place, payload, title, body):
     """Without templates, as the last table of the page says."""
     assert posted(place.alert(), payload)
     assert place.listed[0] == (f"MCP - {title}", body)

@@ -89,7 +89,7 @@ def form(line):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_run_and_print_what_it_shows(page, push_service, tmp_path):
+def test_a_pages_commands_print_their_shown_output(page, push_service, tmp_path):
     with serving(tmp_path / "data", WEBPUSH_HOSTS=push_service.origin) as server:
         server.wait_until_ready()
         reader = Reader(server, push_service, tmp_path)

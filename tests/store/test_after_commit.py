@@ -9,7 +9,7 @@ from store.database import EVERYBODY, after_commit, transaction
 from tests.support.tables import COUNT, look, put
 
 
-def test_it_is_called_when_the_outermost_transaction_is_on_the_disk(opened):
+def test_a_call_runs_when_the_outermost_transaction_is_on_the_disk(opened):
     seen = []
     with transaction(EVERYBODY):
         with transaction(EVERYBODY):
@@ -19,7 +19,7 @@ def test_it_is_called_when_the_outermost_transaction_is_on_the_disk(opened):
     assert seen == [[(1,)]]
 
 
-def test_it_is_called_in_the_thread_that_asked_for_it_after_the_commit_for_several(opened):
+def test_a_call_runs_in_its_own_thread_after_a_shared_commit(opened):
     seen, threads, first = [], [], threading.Event()
 
     def work(n):
@@ -39,13 +39,13 @@ def test_it_is_called_in_the_thread_that_asked_for_it_after_the_commit_for_sever
     assert sorted(seen) == [(n, threads[n].ident, [(2,)]) for n in range(2)]
 
 
-def test_it_is_called_at_once_outside_of_a_transaction(opened):
+def test_a_call_runs_at_once_outside_a_transaction(opened):
     seen = []
     after_commit(lambda: seen.append(1))
     assert seen == [1]
 
 
-def test_it_may_write_itself(opened):
+def test_a_call_may_write(opened):
     def more():
         with transaction(EVERYBODY):
             put(2)
@@ -58,7 +58,7 @@ def test_it_may_write_itself(opened):
     assert seen == [[(2,)]]
 
 
-def test_it_is_not_called_when_the_transaction_fails(opened):
+def test_a_call_is_dropped_when_the_transaction_fails(opened):
     seen = []
     with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         after_commit(lambda: seen.append(1))
@@ -68,7 +68,7 @@ def test_it_is_not_called_when_the_transaction_fails(opened):
     assert seen == []
 
 
-def test_it_is_not_called_when_its_part_of_the_transaction_fails(opened):
+def test_a_call_is_dropped_when_its_part_fails(opened):
     seen = []
     with transaction(EVERYBODY):
         after_commit(lambda: seen.append("kept"))
@@ -78,7 +78,7 @@ def test_it_is_not_called_when_its_part_of_the_transaction_fails(opened):
     assert seen == ["kept"]
 
 
-def test_it_is_not_called_when_the_commit_fails(opened):
+def test_a_call_is_dropped_when_the_commit_fails(opened):
     seen = []
     with pytest.raises(database.WriteFailed), transaction(EVERYBODY):
         database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit

@@ -279,7 +279,7 @@ def test_a_database_of_an_earlier_version_keeps_every_row(file, schema):
 
 
 @each_schema
-def test_a_status_that_there_is_not_is_refused_in_a_database_of_an_earlier_version(upgraded_copy):
+def test_an_unknown_status_is_refused_in_a_database_of_an_earlier_version(upgraded_copy):
     for table in ("notification", "delivery"):
         with pytest.raises(peewee.IntegrityError), database.transaction(database.EVERYBODY):
             database.run(f"UPDATE {table} SET status = 'lost'")
@@ -295,7 +295,7 @@ LATER_COLUMNS = [  # what a column says of a row that is older than the column
 
 
 @each_schema
-def test_what_a_row_of_an_earlier_version_lacks_is_filled_in(upgraded):
+def test_new_columns_of_earlier_rows_are_filled(upgraded):
     assert [(said, look(upgraded, said)) for said, _ in LATER_COLUMNS] == LATER_COLUMNS
 
 
@@ -321,7 +321,7 @@ def test_a_value_that_arrived_in_an_earlier_version_restarted_the_silent_rules_o
 
 
 @each_schema
-def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(upgraded_copy):
+def test_an_alert_of_an_earlier_version_keeps_its_last_request_from_now_on(upgraded_copy):
     assert look(upgraded_copy, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
     assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
     with database.transaction(database.EVERYBODY):

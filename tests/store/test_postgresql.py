@@ -163,7 +163,7 @@ def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_pass
 # --- statements ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_outside_of_a_transaction_is_refused(opened):
+def test_a_write_outside_a_transaction_is_refused(opened):
     with pytest.raises(WriteFailed, match="needs a transaction"):
         put("lost")
     assert names() == []
@@ -248,7 +248,7 @@ def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_no
             assert "Rows Removed" not in told and "Sort" not in told, told
 
 
-def test_the_text_of_an_error_does_not_quote_what_was_sent(opened):
+def test_an_errors_text_does_not_quote_values(opened):
     with transaction(EVERYBODY):
         put("hunter2pw")
     with pytest.raises(database.peewee.IntegrityError) as caught, transaction(EVERYBODY):
@@ -267,7 +267,7 @@ def test_sums_flags_and_large_numbers_are_integers(opened):
     assert row == (2**40, 1, 2**63 - 1) and [type(value) for value in row] == [int] * 3
 
 
-def test_what_is_read_outside_of_a_transaction_holds_no_connection(url):
+def test_a_read_outside_a_transaction_holds_no_connection(url):
     database.open_database(ServerUrl(url.url, 1))
     for _ in run("SELECT 1 UNION SELECT 2"):
         thread, result = in_thread(lambda: run("SELECT 3").fetchone())
@@ -278,7 +278,7 @@ def test_what_is_read_outside_of_a_transaction_holds_no_connection(url):
 # --- transactions -------------------------------------------------------------------------------------------
 
 
-def test_a_part_that_fails_is_undone_by_itself(opened):
+def test_a_failed_part_is_undone_alone(opened):
     with transaction(EVERYBODY):
         put("a")
         with pytest.raises(DatabaseError), transaction(EVERYBODY):
@@ -301,7 +301,7 @@ def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(ope
     assert database.answers()
 
 
-def test_what_is_left_for_after_the_commit_is_called_when_others_see_it(opened):
+def test_after_commit_calls_run_when_others_see_the_commit(opened):
     seen = []
     with transaction(EVERYBODY):
         put("a")
@@ -313,9 +313,7 @@ def test_what_is_left_for_after_the_commit_is_called_when_others_see_it(opened):
     assert seen == [["a"]]
 
 
-def test_two_that_write_to_an_account_take_turns_and_the_second_sees_what_the_first_wrote(
-    opened, engine, monkeypatch
-):
+def test_writers_of_one_account_take_turns_and_see_each_others_rows(opened, engine, monkeypatch):
     def taken_at_once(seq):
         turn = threading.Lock()
         turn.acquire()
@@ -353,7 +351,7 @@ def test_two_accounts_are_written_to_at_once(opened):
     assert result == [["b"]] and names() == ["a", "b"]
 
 
-def test_one_that_waits_too_long_for_an_account_fails_and_holds_nothing(opened, engine, monkeypatch):
+def test_a_writer_that_waits_too_long_for_an_account_fails_and_holds_nothing(opened, engine, monkeypatch):
     def other():
         with transaction(1):
             pass
@@ -455,7 +453,7 @@ def trips(opened, engine, monkeypatch):
     return seen
 
 
-def test_what_needs_no_answer_goes_out_with_what_does_and_with_the_commit(opened, trips):
+def test_statements_run_later_go_out_with_the_next_one_or_the_commit(opened, trips):
     for _ in range(3):
         trips.clear()
         with transaction(EVERYBODY, at_once=False):
@@ -485,7 +483,7 @@ def test_a_transaction_that_only_writes_is_stored_also_if_it_is_larger_than_the_
 
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("is_last", [True, False])
-def test_what_fails_later_undoes_all_and_says_so_before_the_end(opened, at_once, is_last):
+def test_a_failed_later_statement_undoes_the_transaction_and_raises(opened, at_once, is_last):
     called = []
     with pytest.raises(database.peewee.IntegrityError, match="23505"), transaction(EVERYBODY, at_once=at_once):
         database.after_commit(lambda: called.append(1))
@@ -510,7 +508,7 @@ def test_a_value_that_cannot_be_sent_takes_nothing_else_with_it_unnoticed(opened
     assert names() == (["a", "b"] if asks_first else [])
 
 
-def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened):
+def test_a_parts_later_statements_fail_or_go_with_the_part(opened):
     with transaction(EVERYBODY, at_once=False):
         put_later("a")
         with pytest.raises(DatabaseError), transaction(EVERYBODY):
@@ -534,7 +532,7 @@ def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(open
         assert names() == ["a"]
 
 
-def test_a_commit_that_is_cut_off_fails_with_what_goes_out_with_it(opened):
+def test_a_broken_commit_fails_with_its_later_statements(opened):
     with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=False):
         names()
         put_later("a")

@@ -38,7 +38,7 @@ def test_a_second_service_takes_the_lock_when_the_first_ends(url, lock):
     assert len(lock._kept_open) == 1
 
 
-def test_a_claim_waits_for_the_end_of_what_was_just_closed_and_for_nothing_else(url, lock, monkeypatch):
+def test_a_claim_waits_only_for_a_service_that_is_just_ending(url, lock, monkeypatch):
     """The server needs a moment to end a connection and to free its lock, more when it has much to do."""
     monkeypatch.setattr(lock, "LOOKS_AT_LEAVING", 3)
     leaving = [lock.connected(url) for _ in range(2)]

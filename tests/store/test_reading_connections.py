@@ -54,7 +54,7 @@ def test_a_connection_that_was_given_back_is_the_next_threads():
     assert used() is first
 
 
-def test_a_connection_that_was_given_back_sees_what_was_written_meanwhile():
+def test_a_pooled_connection_sees_later_writes():
     in_threads(2, lambda: used().execute("SELECT count(*) FROM server_note").fetchone())
     with transaction(database.EVERYBODY):
         run("INSERT INTO server_note (name, value) VALUES ('told', 'news')")
@@ -73,7 +73,7 @@ def test_connections_that_no_thread_has_needed_between_two_looks_are_closed():
     assert is_open(used())
 
 
-def test_what_a_thread_uses_is_not_closed():
+def test_a_connection_in_use_is_not_closed():
     used()
     for _ in range(3):
         database.close_unneeded()

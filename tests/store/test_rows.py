@@ -21,7 +21,7 @@ class Outer(NamedTuple):
     status: str | None
 
 
-def test_the_columns_are_the_fields_in_order_with_those_of_inner_types():
+def test_columns_are_the_fields_in_order_with_inner_types_unfolded():
     assert columns(Outer, "n") == "n.seq, n.title, n.tags, n.status"
 
 

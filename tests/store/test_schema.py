@@ -109,6 +109,6 @@ def test_a_new_file_has_the_newest_version(opened):
     assert look(opened, "PRAGMA user_version") == [(database.SCHEMA_VERSION,)]
 
 
-def test_the_schema_file_names_every_migration_there_is():
+def test_the_schema_file_names_every_migration():
     steps = sorted(path.name[:4] for path in (ROOT / "migrations").glob("*.sql"))
     assert steps == [f"{step:04}" for step in range(2, database.SCHEMA_VERSION + 1)]

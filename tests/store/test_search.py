@@ -15,7 +15,7 @@ PARTS = ("backup", "Backup", "ſtraße", "STRASSE", "\u212aelvin", "kelvin", "di
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_pieces_change_nothing_of_what_is_found(owner, monkeypatch, seed):
+def test_a_search_in_pieces_finds_the_same(owner, monkeypatch, seed):
     sender = find_caller(sha256_of(owner.key))
     record(sender, random.Random(seed))
     spans = search.Span(), search.Span(is_upward=True)
@@ -30,7 +30,7 @@ def test_pieces_change_nothing_of_what_is_found(owner, monkeypatch, seed):
 
 
 @pytest.mark.parametrize("is_upward", [False, True])
-def test_a_page_reads_fewer_rows_where_they_lie_scattered_among_those_of_others(owner, monkeypatch, is_upward):
+def test_a_page_reads_fewer_rows_where_they_are_scattered_among_other_accounts(owner, monkeypatch, is_upward):
     sender = find_caller(sha256_of(owner.key))
     record(sender, random.Random(1), 200)
     span = search.Span(is_upward=is_upward)

@@ -188,7 +188,7 @@ def test_when_one_cannot_join_the_others_all_of_them_are_told(opened, monkeypatc
     assert look(opened, "SELECT name FROM server_key") == [("2",)]
 
 
-def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(opened):
+def test_repeated_failures_do_not_delay_the_commit_of_others(opened):
     """A refused transaction waits as well: otherwise each would leave the commit to the next one for ever."""
     stored, began = threading.Event(), time.monotonic()
 
@@ -209,7 +209,7 @@ def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(o
     assert time.monotonic() - began < 20, "a second would be much"
 
 
-def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
+def test_a_refusal_from_uncommitted_rows_fails_with_their_commit(opened):
     def work(n):
         if n == 0:
             put(n)
@@ -224,7 +224,7 @@ def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
     assert [type(fault) for fault in faults] == [database.WriteFailed] * 3
 
 
-def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
+def test_a_write_whose_rollback_failed_is_not_stored(opened, monkeypatch):
     run = sqlite_writer.run_on
 
     def no_memory(connection, statement):
@@ -340,9 +340,7 @@ def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
     assert look(opened, "SELECT name FROM server_key") == [("0",)]
 
 
-def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(
-    file, impatient, monkeypatch
-):
+def test_threads_queued_behind_a_blocked_writer_are_refused_too(file, impatient, monkeypatch):
     monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 300)
     monkeypatch.setattr(sqlite_writer, "MAX_TURN_WAITS", 10_000)
     database.open_database(file)
@@ -371,7 +369,7 @@ def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(ope
     assert not database.writes_fail() and database.answers()
 
 
-def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, monkeypatch):
+def test_a_waiting_writer_that_is_interrupted_leaves_no_commit_open(opened, monkeypatch):
     writer, turn, commit_if_due = sqlite._writer, sqlite._writer.turn, sqlite._writer.commit_if_due
     begun, left = threading.Event(), threading.Event()
 
