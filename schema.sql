@@ -301,6 +301,15 @@ CREATE TABLE ping (
 ) STRICT;
 CREATE INDEX ping_of_heartbeat ON ping (heartbeat_seq);
 
+-- When each heartbeat was up (late counts as that), down or paused: the newest changes.
+CREATE TABLE heartbeat_change (
+    seq INTEGER PRIMARY KEY,
+    heartbeat_seq INTEGER NOT NULL REFERENCES heartbeat ON DELETE CASCADE,
+    state TEXT NOT NULL CHECK (state IN ('new', 'up', 'down', 'paused')),
+    changed_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX heartbeat_change_of_heartbeat ON heartbeat_change (heartbeat_seq);
+
 -- A rule on a metric: its owner is told when it begins to hold, and when it no longer does.
 CREATE TABLE metric_rule (
     seq INTEGER PRIMARY KEY,

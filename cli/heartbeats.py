@@ -76,7 +76,7 @@ def set_heartbeat(email: str, heartbeat_id: str, **settings: Any) -> None:
 @click.argument("heartbeat_id")
 def pause_heartbeat(email: str, heartbeat_id: str) -> None:
     """Expect no pings until it is resumed."""
-    paused = heartbeats.pause_heartbeat(accounts.find_account(email).seq, heartbeat_id)
+    paused = heartbeats.pause_heartbeat(accounts.find_account(email).seq, heartbeat_id, clock.now_ms())
     click.echo(line(f"Paused the heartbeat {paused.name}."))
 
 

@@ -221,7 +221,7 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
         Account.change(account.seq, time_zone=zone)
         for beat in heartbeats.of_account(account.seq):
             if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
-                heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, at))
+                heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, at), at)
         newer = notification_days.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
         days = local_time.count_by_day(counts + newer, zone)
         notification_days.replace_since(account.seq, local_time.local_day(since, zone), days)

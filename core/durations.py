@@ -34,6 +34,13 @@ def near(seconds: int) -> str:
     return " ".join(_parts(seconds)[:MAX_SHOWN_PARTS]) or "0s"
 
 
+def in_words(seconds: int, most: int = 4) -> str:
+    """A duration in its greatest units, at most so many, as a sentence has it: "1 h 8 min", "7 days"."""
+    words = {"d": "days", "h": "h", "m": "min", "s": "s"}
+    parts = _parts(seconds)[:most] or ["0s"]
+    return " ".join("1 day" if part == "1d" else f"{part[:-1]} {words[part[-1]]}" for part in parts)
+
+
 def _parts(seconds: int) -> list[str]:
     parts = []
     for unit, length in UNITS_S.items():

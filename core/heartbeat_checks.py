@@ -70,7 +70,7 @@ def _follow_ping(beat: Beat, kind: str, exit_code: int | None, now: int) -> None
 
 def expect(beat: Beat, now: int) -> None:
     """Make it up, and expect the next ping counting from now; call inside `transaction()`."""
-    heartbeats.change_state(beat, "up", _next_deadline(beat, now))
+    heartbeats.change_state(beat, "up", _next_deadline(beat, now), now)
 
 
 def _next_deadline(beat: Beat, now: int) -> int:
@@ -80,7 +80,7 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
-    if heartbeats.change_state(beat, "down", None, now):
+    if heartbeats.change_state(beat, "down", None, now, down_since=now):
         _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
@@ -122,7 +122,7 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
     expected_at = _expected_at(beat)
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
-        heartbeats.change_state(beat, "late", down_at)
+        heartbeats.change_state(beat, "late", down_at, now)
         return
     last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
@@ -204,7 +204,7 @@ def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
     back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in heartbeats.expected():
         if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
-            heartbeats.change_state(beat, *_moved(beat, gap_ms, now))
+            heartbeats.change_state(beat, *_moved(beat, gap_ms, now), now)
     metric_rules.move(account_seqs, gap_ms, back_at, now)
 
 

@@ -9,8 +9,8 @@ import uuid
 from typing import Any
 
 from core import heartbeat_checks
-from core.durations import seconds_of, short
-from core.local_time import checked_cron
+from core.durations import in_words, seconds_of, short
+from core.local_time import checked_cron, cron_words
 from models import Account
 from store import heartbeats as stored
 from store.database import transaction
@@ -23,6 +23,7 @@ MAX_HEARTBEATS = 100  # of an account
 MIN_S, MAX_PERIOD_S, MAX_GRACE_S = 60, 366 * 86_400, 31 * 86_400
 DEFAULT_GRACE = "10m"
 MADE_BY_PING = {"period": "1d", "grace": "1h"}
+ONE_UNIT = {"1 day": "day", "1 h": "hour", "1 min": "minute"}
 NOT_IN_SLUGS, BETWEEN_WORDS = re.compile(r"[^\w\s-]", re.ASCII), re.compile(r"[-\s]+", re.ASCII)
 
 
@@ -92,11 +93,11 @@ def make_with_slug(account: Account, wanted: str, now: int) -> tuple[Beat, bool]
         return create_heartbeat(account, {"name": wanted, **MADE_BY_PING}, now), True
 
 
-def pause_heartbeat(account_seq: int, id_: str) -> Beat:
+def pause_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
     """Expect no pings until it is resumed; pings are kept and change nothing."""
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
-        stored.change_state(beat, "paused", None, beat.down_since)
+        stored.change_state(beat, "paused", None, now, beat.down_since)
         return find_heartbeat(account_seq, id_)
 
 
@@ -109,9 +110,9 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
             if beat.down_since is not None:
-                stored.change_state(beat, "down", None, beat.down_since)
+                stored.change_state(beat, "down", None, now, beat.down_since)
             elif beat.last_ping_at is None:
-                stored.change_state(beat, "new", None)
+                stored.change_state(beat, "new", None, now)
             else:
                 heartbeat_checks.expect(beat, now)
         return find_heartbeat(account_seq, id_)
@@ -128,6 +129,14 @@ def delete_heartbeat(account_seq: int, id_: str) -> Beat:
 def schedule(beat: Beat) -> str:
     """When it is expected, as its owner wrote it: `1h` or `0 3 * * *`."""
     return beat.cron if beat.cron is not None else short(beat.period_s or 0)
+
+
+def schedule_words(beat: Beat) -> str:
+    """When it is expected, in words: "every 30 min", "Mondays at 02:30"."""
+    if beat.cron is not None:
+        return cron_words(beat.cron)
+    words = in_words(beat.period_s or 0)
+    return f"every {ONE_UNIT.get(words, words)}"
 
 
 def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:

@@ -20,6 +20,9 @@ QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
 MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 QUARTER_MS = 15 * MINUTE_MS
 COLLECTED_MS = {"instant": 0, "15m": QUARTER_MS, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
+AT_TIMES = re.compile(r"At ((?:\d\d:\d\d(?:, and | and |, )?)+) (.+)")
+EVERY_MINUTES, ONE_WEEKDAY = re.compile(r"\*/([2-9]|[1-5][0-9]) \* \* \* \*"), re.compile(r"^on (\w+day)$")
+MAX_CRON_WORDS = 80  # characters
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
@@ -217,6 +220,20 @@ def next_run(cron: str, zone: str, after: int) -> int:
     """
     runs = (int(run.timestamp() * 1000) for run in CronSim(cron, _local(after, zone)))
     return next(at for at in runs if at > after)  # the first may be past in an hour that comes twice
+
+
+def cron_words(cron: str) -> str:
+    """A cron expression in words, such as "every day at 03:00"; the expression itself if they would be many."""
+    minutes = EVERY_MINUTES.fullmatch(cron)
+    if minutes and 60 % int(minutes[1]) == 0:
+        return f"every {minutes[1]} min"
+    words = CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)).explain().replace("day of month", "day of the month")
+    if at_times := AT_TIMES.fullmatch(words):
+        times, days = at_times[1], ONE_WEEKDAY.sub(r"\1s", at_times[2])
+        words = f"{days} at {times}"
+    else:
+        words = words[0].lower() + words[1:]
+    return words if len(words) <= MAX_CRON_WORDS else cron
 
 
 def checked_cron(cron: str, now: int) -> str:

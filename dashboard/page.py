@@ -18,6 +18,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from core import local_time
 from core.alerts import ICONS
+from core.durations import in_words
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
@@ -78,7 +79,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "lasting": lasting}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "lasting": in_words}
     texts = {
         "number": number,
         "value": value,
@@ -215,13 +216,6 @@ def age(at: int) -> str:
     length, unit = next(one for one in AGES if days >= one[0])
     count = days // length
     return f"{count} {unit}{'' if count == 1 else 's'} ago"
-
-
-def lasting(seconds: int) -> str:
-    """A duration as "60 s", "5 min" or "3 h"."""
-    if seconds < 120 or seconds % 60:
-        return f"{seconds} s"
-    return f"{seconds // 60} min" if seconds < 7_200 or seconds % 3_600 else f"{seconds // 3_600} h"
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

@@ -3,19 +3,18 @@
 A rule is on its metric's page: `metrics.py`, `metric_rules.py`.
 """
 
-from collections import defaultdict
 from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts, heartbeats, metric_rules
+from core import accounts, heartbeats, metric_rules, uptime
 from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_metric_rules
-from store.heartbeats import Beat, kinds_of_pings, newest_pings
+from store.heartbeats import Beat, newest_pings
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
@@ -28,14 +27,13 @@ IN_ORDER = ("down", "late", "up", "new", "paused")
 
 def show_watches(typed: dict[str, str] = NEW, problem: Problem | None = None) -> str:
     """GET /app/watches."""
-    account, kinds = current().account, defaultdict[int, list[str]](list)
-    for beat_seq, kind in kinds_of_pings(account.seq):
-        kinds[beat_seq].append(kind)
+    account = current().account
     beats = sorted(stored_heartbeats.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
     rules = sorted(stored_metric_rules.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
+    records = uptime.records(account.seq, beats, clock.now_ms())
     return render_template(
         "watches.html",
-        beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],
+        beats=[(beat, heartbeats.schedule_words(beat), records[beat.seq]) for beat in beats],
         rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
         by_key=f"{guards.origin()}/ping/{account.ping_key}",
         typed=typed,
@@ -76,7 +74,7 @@ def save_heartbeat(heartbeat_id: str) -> Page:
 
 def pause_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/pause."""
-    heartbeats.pause_heartbeat(current().account.seq, heartbeat_id)
+    heartbeats.pause_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
     return _back_to(heartbeat_id, "Heartbeat paused. Pings are recorded but nobody is notified.")
 
 
@@ -127,7 +125,8 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         beat=beat,
         pings=newest_pings(beat.seq),
         shown=SHOWN_PINGS,
-        schedule=heartbeats.schedule(beat),
+        schedule=heartbeats.schedule_words(beat),
+        record=uptime.records(beat.account_seq, [beat], clock.now_ms())[beat.seq],
         address=f"{guards.origin()}/ping/{beat.ping_id}",
         typed=typed or saved,
         problem=problem,

@@ -8,6 +8,8 @@ from store.database import run
 from store.rows import Query, add_row, columns, select_number, select_numbers
 from store.senders import Watch
 
+KEPT_CHANGES = 100  # of a heartbeat
+
 
 class BeatColumns(NamedTuple):
     """A heartbeat, and its account's settings that a notification needs."""
@@ -53,6 +55,16 @@ CHANGE_STATE = (
 MOVE_DOWN_SINCE = (
     "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
     " AND account_seq IN (SELECT value FROM json_each(?))"
+)
+MOVE_OPEN_CHANGES = (
+    "UPDATE heartbeat_change SET changed_at = changed_at + ? WHERE seq IN (SELECT max(c.seq)"
+    " FROM heartbeat_change c JOIN heartbeat h ON h.seq = c.heartbeat_seq"
+    " WHERE h.account_seq IN (SELECT value FROM json_each(?)) GROUP BY c.heartbeat_seq)"
+)
+KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
+FORGET_CHANGES = (
+    "DELETE FROM heartbeat_change WHERE heartbeat_seq = :heartbeat AND seq <="
+    " (SELECT seq FROM heartbeat_change WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
 )
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
@@ -114,13 +126,23 @@ def expected() -> list[Beat]:
     return EXPECTED.all()
 
 
-def change_state(beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
+def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down_since: int | None = None) -> bool:
     """Change the state unless it has changed since `beat` was read; returns whether it did.
 
     Call inside the transaction that records what the change tells the owner.
     """
     values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
-    return run(CHANGE_STATE, values).rowcount > 0
+    if not run(CHANGE_STATE, values).rowcount:
+        return False
+    if _kept(state) != _kept(beat.state):
+        run(KEEP_CHANGE, (beat.seq, _kept(state), now))
+        run(FORGET_CHANGES, {"heartbeat": beat.seq, "kept": KEPT_CHANGES})
+    return True
+
+
+def _kept(state: str) -> str:
+    """The state as its changes are kept: a late heartbeat is still up."""
+    return "up" if state == "late" else state
 
 
 def account_seqs() -> list[int]:
@@ -129,8 +151,13 @@ def account_seqs() -> list[int]:
 
 
 def move_down_since(account_seqs: list[int], by_ms: int) -> None:
-    """Move the times at which these accounts' heartbeats went down by `by_ms`; call inside `transaction()`."""
-    run(MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
+    """Move the times since which these accounts' heartbeats are as they are by `by_ms`.
+
+    Call inside `transaction()`.
+    """
+    values = (by_ms, json.dumps(account_seqs))
+    run(MOVE_DOWN_SINCE, values)
+    run(MOVE_OPEN_CHANGES, values)
 
 
 def note_ping(seq: int, now: int) -> None:
@@ -160,9 +187,11 @@ FORGET_PINGS = (
 NEWEST_PINGS = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
 )
-KINDS_OF_PINGS = (
-    "SELECT p.heartbeat_seq, p.kind FROM ping p JOIN heartbeat h ON h.seq = p.heartbeat_seq"
-    " WHERE h.account_seq = ? ORDER BY p.seq"
+MOMENTS = (
+    "SELECT p.heartbeat_seq, p.kind, p.received_at, 0 AS is_change, p.seq FROM ping p"
+    " JOIN heartbeat h ON h.seq = p.heartbeat_seq WHERE h.account_seq = :account"
+    " UNION ALL SELECT c.heartbeat_seq, c.state, c.changed_at, 1, c.seq FROM heartbeat_change c"
+    " JOIN heartbeat h ON h.seq = c.heartbeat_seq WHERE h.account_seq = :account ORDER BY 4, 5"
 )
 
 
@@ -177,6 +206,9 @@ def newest_pings(heartbeat_seq: int) -> list[KeptPing]:
     return NEWEST_PINGS.all((heartbeat_seq,))
 
 
-def kinds_of_pings(account_seq: int) -> list[tuple[int, str]]:
-    """The kinds of all kept pings of the account, oldest first, each with its heartbeat's seq."""
-    return run(KINDS_OF_PINGS, (account_seq,)).fetchall()
+def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
+    """What is kept of all the account's heartbeats: first the pings, then the changes of state, each oldest first.
+
+    Each has its heartbeat's seq, its kind or state, its time, whether it is a change, and its own seq.
+    """
+    return run(MOMENTS, {"account": account_seq}).fetchall()

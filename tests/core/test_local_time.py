@@ -383,3 +383,21 @@ def test_a_cron_expression_is_refused_when_the_clock_is_at_the_end_of_the_calend
     with pytest.raises(Refused) as refused:
         local_time.checked_cron("0 0 29 2 *", local_time.MAX_MS)
     assert refused.value.status == 400
+
+
+@each(
+    "cron, words",
+    [
+        ("0 3 * * *", "every day at 03:00"),
+        ("0 3,15 * * *", "every day at 03:00 and 15:00"),
+        ("30 2 * * 1", "Mondays at 02:30"),
+        ("30 4 * * 6,0", "on Saturday and Sunday at 04:30"),
+        ("0 1 1 * *", "on the first day of every month at 01:00"),
+        ("*/15 * * * *", "every 15 min"),
+        ("*/7 * * * *", "every seventh minute of every hour"),
+        ("* * * * *", "every minute"),
+        (f"{','.join(map(str, range(36)))} * * * *", f"{','.join(map(str, range(36)))} * * * *"),
+    ],
+)
+def test_a_cron_expression_is_told_in_words_unless_they_are_many(cron, words):
+    assert local_time.cron_words(cron) == words

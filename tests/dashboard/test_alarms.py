@@ -31,9 +31,9 @@ def acknowledged(owner, id_):
 def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
     service, owner, caller, browser, rings, moved_clock
 ):
-    assert part(owner, rings) == "Not acknowledged: repeats every 60 s for 60 min. Acknowledge"
+    assert part(owner, rings) == "Not acknowledged: repeats every 1 min for 1 h. Acknowledge"
     every(service, moved_clock, 60)
-    assert "for 60 min. Acknowledge" in part(owner, rings)
+    assert "for 1 h. Acknowledge" in part(owner, rings)
     every(service, moved_clock, 60)
     assert "Not acknowledged after 2 repeats:" in part(owner, rings)
     page = acknowledged(owner, rings)

@@ -67,7 +67,7 @@ def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, o
     rows = [one.text for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
     assert [row.split()[0] for row in rows] == ["Bad", "Good", "<b>New</b>"]
     assert "Down since today 10:00" in rows[0] and "Up, next ping by today 11:00" in rows[1]
-    assert "New, waiting for the first ping" in rows[2] and all("every 1h" in row for row in rows)
+    assert "New, waiting for the first ping" in rows[2] and all("every hour" in row for row in rows)
     strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
     assert strips == ["Last ping: 1 failed", "Last 3 pings: 0 failed"]
 

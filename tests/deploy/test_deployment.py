@@ -482,7 +482,7 @@ def test_the_page_on_security_names_every_table():
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
     assert {*tables} == {
         *told.split(),
-        *("alert_requests", "heartbeat", "ping", "metric_rule", "firing"),
+        *("alert_requests", "heartbeat", "ping", "heartbeat_change", "metric_rule", "firing"),
         "metric_series",
         "notification",
         "notification_day",

@@ -1,0 +1,98 @@
+"""How a heartbeat has run: its uptime, its run times and its latest outcomes, from what is kept of it.
+
+Must not know requests.
+"""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+from statistics import quantiles
+from typing import NamedTuple
+
+from process.clock import DAY_MS
+from store import heartbeats
+from store.heartbeats import Beat
+
+COUNTED_MS = 30 * DAY_MS
+FEW_RUNS = 4  # of fewer, none is usual
+
+Moments = list[tuple[str, int]]  # kinds of pings, or states, and their times, oldest first
+
+
+class Record(NamedTuple):
+    """How a heartbeat has run. Times are ms."""
+
+    uptime: float | None  # the share of the time in which it was up or down; None: there was no such time
+    run_times: list[int | None]  # of each ping; None: no start came before it
+    outcomes: list[
+        str
+    ]  # of each ping, `success`, `late`, `fail`, `start` or `log`, and `late` for one that is missing
+
+    @property
+    def run_time(self) -> int | None:
+        """The latest."""
+        return next((one for one in reversed(self.run_times) if one is not None), None)
+
+    @property
+    def usual_run_times(self) -> tuple[int, int] | None:
+        """Between which times the middle half of the runs took; None after few runs."""
+        known = [one for one in self.run_times if one is not None]
+        if len(known) < FEW_RUNS:
+            return None
+        low, _, high = quantiles(known, n=4, method="inclusive")
+        return round(low), round(high)
+
+
+def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
+    """The record of each of these heartbeats of the account, by its seq; in one query."""
+    pings, changes = defaultdict[int, Moments](list), defaultdict[int, Moments](list)
+    for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
+        (changes if is_change else pings)[seq].append((word, at))
+    return {beat.seq: record(beat.state, pings[beat.seq], changes[beat.seq], now) for beat in beats}
+
+
+def record(state: str, pings: Moments, changes: Moments, now: int) -> Record:
+    """The record of a heartbeat that is in this state."""
+    return Record(_uptime(changes, now), _run_times(pings), _outcomes(state, pings, changes))
+
+
+def _uptime(changes: Moments, now: int) -> float | None:
+    """Time in other states does not count. A clock that was set back shortens a state to nothing."""
+    lasted, reached = Counter[str](), max(now - COUNTED_MS, changes[0][1] if changes else 0)
+    for (state, _), (_, until) in pairwise([*changes, ("", now)]):
+        end = max(reached, min(until, now))
+        lasted[state] += end - reached
+        reached = end
+    counted = lasted["up"] + lasted["down"]
+    return lasted["up"] / counted if counted else None
+
+
+def _run_times(pings: Moments) -> list[int | None]:
+    """Of several starts, the latest counts."""
+    run_times, began_at = list[int | None](), None
+    for kind, at in pings:
+        is_end = kind in ("success", "fail")
+        run_times.append(at - began_at if is_end and began_at is not None and at >= began_at else None)
+        began_at = at if kind == "start" else None if is_end else began_at
+    return run_times
+
+
+def _outcomes(state: str, pings: Moments, changes: Moments) -> list[str]:
+    """A success is late if the heartbeat was down until then because a ping was missing."""
+    late_at, is_missing = _lateness(changes, {at for kind, at in pings if kind == "fail"})
+    outcomes = ["late" if kind == "success" and at in late_at else kind for kind, at in pings]
+    newest = next((kind for kind in reversed(outcomes) if kind not in ("start", "log")), "")
+    is_missing = state == "late" or (state == "down" and is_missing and newest != "fail")
+    return [*outcomes, "late"] if is_missing else outcomes
+
+
+def _lateness(changes: Moments, failed_at: set[int]) -> tuple[set[int], bool]:
+    """When it came up after a ping had been missing, and whether one was missing when it last went down."""
+    late_at, is_missing, before = set[int](), False, ""
+    for state, at in changes:
+        if state == "down" and before != "paused":  # else it was down when it was paused
+            is_missing = at not in failed_at
+        elif state == "up":
+            late_at |= {at} if is_missing else set()
+            is_missing = False
+        before = state
+    return late_at, is_missing
