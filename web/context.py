@@ -56,11 +56,6 @@ class RequestContext:
         """The request as Werkzeug reads it: Flask's, where that answers; few requests of programs need one."""
         return Request(self.environ, populate_request=False)
 
-    @cached_property
-    def path(self) -> str:
-        """The path, of which only ASCII characters are decoded."""
-        return "/" + str(self.environ.get("PATH_INFO", "")).lstrip("/")
-
     @property
     def rule(self) -> str:
         """The route, or "-"; logged instead of the path, which may be secret."""

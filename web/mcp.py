@@ -270,7 +270,9 @@ TOOLS = {
         "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
         " it, or it is in the history of an owner without devices; pending: being tried; held: comes at deliverAt;"
         " failed: no device took it.",
-        lambda arguments: rest.deliver(arguments, optional_text(arguments, "idempotencyKey"))[0],
+        lambda arguments: rest.deliver(
+            notification.checked_content(arguments), optional_text(arguments, "idempotencyKey")
+        )[0],
         "sendNotification",
         {
             **{field.name: field.schema for field in notification.FIELDS},

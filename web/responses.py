@@ -39,7 +39,7 @@ def completed(response: Any) -> Any:
 
 
 def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None:
-    path, headers = known.path, response.headers
+    path, headers = "/" + known.environ.get("PATH_INFO", "").lstrip("/"), response.headers
     if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
         headers.append(NOT_STORED)
     else:

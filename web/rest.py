@@ -78,22 +78,21 @@ def configure(secret: str) -> None:
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send."""
-    fields, mistyped = read_object(_sent_fields, is_confirmed=True)  # the transaction looks the key up again
-    answer, replayed = deliver(fields, current().environ.get("HTTP_IDEMPOTENCY_KEY"))
+    content, mistyped = read_object(_sent, is_confirmed=True)  # the transaction looks the key up again
+    answer, replayed = deliver(content, current().environ.get("HTTP_IDEMPOTENCY_KEY"))
     if mistyped:
         answer["warnings"] = mistyped
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
 
 
-def _sent_fields(sent: Payload) -> tuple[Payload, list[str]]:
-    """The fields that a request to send has, and a warning for each other one that looks mistyped."""
-    fields = {name: sent[name] for name in FIELD_NAMES if name in sent}
-    return fields, [] if len(fields) == len(sent) else warnings(sent, FIELD_NAMES)
+def _sent(fields: Payload) -> tuple[Content, list[str]]:
+    """What a request says is to be sent, and a warning for each field that looks mistyped."""
+    return checked_content(fields), warnings(fields, FIELD_NAMES) if fields.keys() - FIELD_NAMES else []
 
 
-def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
-    """Send what `fields` say to the caller's devices; the answer, and whether an earlier request had it already."""
-    sent = deliver_content(checked_content(fields), idempotency_key)
+def deliver(content: Content, idempotency_key: str | None) -> tuple[Payload, bool]:
+    """Send it to the caller's devices; the answer, and whether an earlier request had it already."""
+    sent = deliver_content(content, idempotency_key)
     return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
 
 
@@ -120,7 +119,8 @@ def ask(fields: Payload) -> Payload:
         raise Refused(400, f"timeoutS must be a whole number of seconds {bounds}.")
     actions = [{"label": text, "answer": text} for text in texts]
     expires_at = clock.now_ms() + timeout_s * 1000
-    return deliver({"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}, None)[0]
+    asked = {"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}
+    return deliver(checked_content(asked), None)[0]
 
 
 def list_notifications() -> JsonAnswer:
