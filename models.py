@@ -6,8 +6,8 @@ pass the time. Must not know a clock, a setting, a request or the names on the w
 
 import hashlib
 import json
+import os
 import threading
-from random import getrandbits
 from typing import Any, NamedTuple, Self
 
 from store.database import EVERYBODY, database, peewee, run, run_later, transaction
@@ -16,7 +16,7 @@ from store.rows import Query, columns, select_number, select_numbers
 
 def new_id(now: int) -> str:
     """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
-    return f"{now:012x}{getrandbits(80):020x}"
+    return f"{now:012x}{os.urandom(10).hex()}"
 
 
 def sha256_of(secret: str) -> bytes:

@@ -167,11 +167,11 @@ class Writer:
             return
         try:
             if failure is None:
-                failure = WriteFailed("the commit was interrupted")
                 run_on(self.opened(), "COMMIT")
-                failure = None
-        except DatabaseError as error:
-            failure = WriteFailed(str(error))
+        except BaseException as error:
+            failure = WriteFailed(str(error) or "the commit was interrupted")
+            if not isinstance(error, DatabaseError):
+                raise
         finally:
             if failure:
                 self.fails = True

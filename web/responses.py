@@ -27,10 +27,10 @@ NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
 
 def completed(response: Any) -> Any:
     """Count the response, note it for the alert's page, and add the headers."""
-    known = current()
+    known, rule = current(), current().rule
     # Unknown addresses accept any method name: keep the labels few.
-    method = known.environ["REQUEST_METHOD"] if known.rule != "-" else "-"
-    counters.count("responses", method, known.rule, str(response.status_code))
+    method = known.environ["REQUEST_METHOD"] if rule != "-" else "-"
+    counters.count("responses", method, rule, str(response.status_code))
     if known.webhook:
         seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
         recent_requests.note(known.webhook, seen)

@@ -102,7 +102,7 @@ def replaced_text(raw: bytes) -> str:
 def _has_great_number(text: str) -> bool:
     """Whether a number may be too long or too great; takes a tenth of the time of a regular expression."""
     zeros = text.encode().translate(ALL_ZERO, b"+")
-    return LONG_INTEGER in zeros or GREAT_EXPONENT in zeros
+    return zeros.find(LONG_INTEGER) >= 0 or zeros.find(GREAT_EXPONENT) >= 0
 
 
 def _is_storable(text: str) -> bool:
