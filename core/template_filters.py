@@ -100,18 +100,22 @@ class Work:
 
 
 def resolve(value: Any, path: str, work: Work) -> Any:
-    """Follow the path. At each object the longest key wins that the path begins with, up to a dot or the end."""
+    """Follow the path. At each object the longest key wins that the path begins with, up to a dot or the end.
+
+    Shorter keys are tried until they cost more than all the work.
+    """
     rest: str | None = path
     while rest is not None:
         if isinstance(value, dict):
-            for key, cost, after in _beginnings(rest):
-                if key in value:
-                    value, rest = value[key], after
+            end, cost = len(rest), KEY_WORK + len(rest) // 8
+            while rest[:end] not in value:
+                end = rest.rfind(".", 0, end)
+                if end < 0 or cost > WORK:
                     work.spend(cost)
-                    break
-            else:
-                work.spend(cost)
-                return MISSING
+                    return MISSING
+                cost += KEY_WORK + end // 8
+            work.spend(cost)
+            value, rest = value[rest[:end]], rest[end + 1 :] if end < len(rest) else None
         elif isinstance(value, list):
             work.spend(KEY_WORK)
             key, dot, after = rest.partition(".")
@@ -122,20 +126,6 @@ def resolve(value: Any, path: str, work: Work) -> Any:
         else:
             return MISSING
     return value
-
-
-def _beginnings(path: str) -> Iterator[tuple[str, int, str | None]]:
-    """Possible keys at the beginning of a path, the longest first, each with the cost so far and the rest.
-
-    They end where they would cost more than all the work.
-    """
-    cost = KEY_WORK + len(path) // 8
-    yield path, cost, None
-    end = path.rfind(".")
-    while end >= 0 and cost <= WORK:
-        cost += KEY_WORK + end // 8
-        yield path[:end], cost, path[end + 1 :]
-        end = path.rfind(".", 0, end)
 
 
 # --- filters ------------------------------------------------------------------------------------------------
