@@ -148,6 +148,7 @@ CREATE INDEX notification_released ON notification (account_seq, released_at) WH
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
 CREATE INDEX notification_scheduled_of_account ON notification (account_seq, deliver_at)
     WHERE deliver_at IS NOT NULL AND status = 'held';
+CREATE INDEX notification_with_buttons ON notification (account_seq, created_at) WHERE actions IS NOT NULL;
 
 -- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are
 -- narrow, so that releasing many at once is fast.

@@ -14,7 +14,7 @@ from typing import Any
 
 from core import delivery, durations, storage
 from core.backoff import Backoff
-from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
+from core.metric_rules import FIRING, OK, SILENT, measured_text, metric_title, rule_text
 from process import clock
 from process.faults import log_fault
 from store import custom_metrics, metric_rules
@@ -167,7 +167,7 @@ def _holds_since(rule: Rule, values: list[TimedValue]) -> int | None:
 
 def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
     name, said = metric_title(rule), f"Rule: {rule_text(rule)}. Project: {rule.project_id}."
-    measured = "" if newest is None else f"{number_text(newest.value)} {(newest.unit or '').strip()}".strip()
+    measured = "" if newest is None else measured_text(newest.value, newest.unit)
     if state == FIRING:
         metric_rules.begin_firing(rule.seq, now)
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)

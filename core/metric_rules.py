@@ -19,14 +19,6 @@ MAX_RULES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 1, 31 * 86_400
 MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
 SILENT = "silent"
-IS = {
-    ">": "been above",
-    ">=": "been at least",
-    "<": "been below",
-    "<=": "been at most",
-    "=": "been",
-    "!=": "not been",
-}
 OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -82,11 +74,9 @@ def rule_text(rule: Rule) -> str:
     return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
 
 
-def firing_text(rule: Rule) -> str:
-    """The predicate for the metric of a firing rule: `has been above 90`, `has sent nothing for 24h`."""
-    if rule.operator == SILENT:
-        return f"has sent nothing for {short(rule.for_s)}"
-    return f"has {IS[rule.operator]} {number_text(rule.threshold or 0.0)}"
+def measured_text(value: float, unit: str | None) -> str:
+    """A value with its unit, if it has one: `95 %`."""
+    return f"{number_text(value)} {(unit or '').strip()}".strip()
 
 
 def number_text(number: float) -> str:

@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 import push
 from core import delivery, devices
+from core.attention import LAST_IS_GONE
 from dashboard import page
-from dashboard.home import LAST_IS_GONE
 from dashboard.page import Page, Problem
 from models import Device
 from process import clock

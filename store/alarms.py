@@ -27,6 +27,15 @@ class Alarm(NamedTuple):
     device: str | None  # the name of the one on which it was acknowledged, if it was on one
 
 
+class WaitingAlarm(NamedTuple):
+    """A notification that repeats now: nobody has acknowledged it."""
+
+    id: str
+    title: str
+    created_at: int
+    repeats: int
+
+
 class ClaimedAlarm(NamedTuple):
     """An alarm whose push nobody else makes at the same time."""
 
@@ -58,6 +67,12 @@ FIND = Query(
     Alarm,
     f"SELECT {columns(Alarm, 'a', device='d.name')}"
     " FROM alarm a LEFT JOIN device d ON d.seq = a.device_seq WHERE a.notification_seq = ?",
+)
+WAITING = Query(
+    WaitingAlarm,
+    f"SELECT {columns(WaitingAlarm, 'n', repeats='a.repeats')} FROM alarm a"
+    " JOIN notification n ON n.seq = a.notification_seq"
+    " WHERE a.account_seq = ? AND a.state = 'waiting' AND a.ends_at IS NOT NULL ORDER BY n.seq",
 )
 DUE = Query(DueAlarm, f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? ORDER BY next_at")
 CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
@@ -111,6 +126,11 @@ def begin(notification_seqs: Iterable[int], now: int) -> None:
 def find(notification_seq: int) -> Alarm | None:
     """The alarm of a notification that repeats, or did."""
     return FIND.first((notification_seq,))
+
+
+def waiting(account_seq: int) -> list[WaitingAlarm]:
+    """The account's notifications that repeat now, the oldest first."""
+    return WAITING.all((account_seq,))
 
 
 # --- pushing ---

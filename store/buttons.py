@@ -27,6 +27,14 @@ class GivenAnswer(NamedTuple):
     device_name: str | None
 
 
+class OpenQuestion(NamedTuple):
+    """A notification with answers of which none was chosen."""
+
+    id: str
+    title: str
+    created_at: int
+
+
 ADD = (
     "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
@@ -50,6 +58,16 @@ ANSWER = Query(
     GivenAnswer,
     f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
     " FROM answer r LEFT JOIN device d ON d.seq = r.device_seq WHERE r.notification_seq = ?",
+)
+# An answer's label cannot look like the name of a field: its quotation marks are escaped.
+OPEN_QUESTIONS = Query(
+    OpenQuestion,
+    f"SELECT {columns(OpenQuestion, 'n')} FROM notification n WHERE n.account_seq = :account"
+    " AND n.created_at >= :since AND n.actions IS NOT NULL AND n.actions LIKE '%\"answer\":%'"
+    " AND (n.deliver_at IS NULL OR n.status <> 'held') AND (n.expires_at IS NULL OR n.expires_at > :now)"
+    " AND n.replaced_by IS NULL AND NOT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
+    " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('waiting', 'acknowledged'))"
+    " ORDER BY n.created_at LIMIT :limit",
 )
 IS_ANSWERED = (
     "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
@@ -85,6 +103,12 @@ def put_first_answer(notification_seq: int, position: int, device_seq: int | Non
 def answer_to(notification_seq: int) -> GivenAnswer | None:
     """The answer to the notification, if there is one."""
     return ANSWER.first((notification_seq,))
+
+
+def open_questions(account_seq: int, since: int, now: int, limit: int) -> list[OpenQuestion]:
+    """The first questions made since then that wait for an answer, without those that repeat."""
+    values = {"account": account_seq, "since": since, "now": now, "limit": limit}
+    return OPEN_QUESTIONS.all(values)
 
 
 def is_answered(notification_seq: int) -> bool | None:

@@ -49,6 +49,7 @@ PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ?")
 ONE = Query(Beat, f"{BEATS} WHERE h.seq = ?")
 DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
 EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
+COUNT_DOWN = "SELECT count(*) FROM heartbeat WHERE account_seq = ? AND state = 'down'"
 CHANGE_STATE = (
     "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
 )
@@ -193,6 +194,11 @@ MOMENTS = (
     " UNION ALL SELECT c.heartbeat_seq, c.state, c.changed_at, 1, c.seq FROM heartbeat_change c"
     " JOIN heartbeat h ON h.seq = c.heartbeat_seq WHERE h.account_seq = :account ORDER BY 4, 5"
 )
+NEWEST_OUTCOME = Query(
+    KeptPing,
+    f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ?"
+    " AND kind IN ('success', 'fail') ORDER BY seq DESC LIMIT 1",
+)
 
 
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
@@ -212,3 +218,13 @@ def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
     Each has its heartbeat's seq, its kind or state, its time, whether it is a change, and its own seq.
     """
     return run(MOMENTS, {"account": account_seq}).fetchall()
+
+
+def newest_outcome(heartbeat_seq: int) -> KeptPing | None:
+    """The newest kept ping that says whether the job succeeded."""
+    return NEWEST_OUTCOME.first((heartbeat_seq,))
+
+
+def count_down(account_seq: int) -> int:
+    """How many of the account are down."""
+    return select_number(COUNT_DOWN, (account_seq,)) or 0

@@ -91,6 +91,7 @@ OF_METRIC = Query(
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
 IS_FIRING = "state = 'firing'"
+COUNT_FIRING = f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}"
 WATCHED = Query(
     Watched,
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
@@ -136,6 +137,13 @@ def remove(rule: Rule) -> None:
 def count(account_seq: int) -> int:
     """How many the account has."""
     return select_number("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)) or 0
+
+
+def count_firing(account_seq: int) -> int:
+    """How many of the account fire."""
+    return (
+        select_number(f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}", (account_seq,)) or 0
+    )
 
 
 def of_account(account_seq: int) -> list[Rule]:

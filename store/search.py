@@ -183,6 +183,18 @@ def span_between(begin: int, until: int) -> Span:
     return Span(run(LAST_SEQ, of_last_day).fetchone()[0] + 1, run(FIRST_SEQ, of_first_day).fetchone()[0] - 1)
 
 
+FAILED = (
+    f"SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification n WHERE {FEW} AND {STATUS} = 'failed'"
+    " AND seq > :after AND created_at >= :since AND is_digest = 0 GROUP BY start"
+)
+
+
+def count_failed_by_quarter_hour(account_seq: int, since: int) -> list[tuple[int, int]]:
+    """Count the failed notifications made since then: the start (ms) of a quarter of an hour, and how many."""
+    values = {"account": account_seq, "since": since, "after": span_between(since, AFTER_ALL).after}
+    return run(FAILED, values).fetchall()
+
+
 def _statement(wanted: Wanted, is_upward: bool) -> str:
     """The statement that reads the fewest rows."""
     filters = (name for name in FILTERS if getattr(wanted, name) is not None)

@@ -146,7 +146,7 @@ def test_that_there_is_no_device_is_warned_of_once_the_list_is_hidden(owner, pus
     assert warnings(owner) == []
     owner.done("/app/first-steps/hide", leads_to="/app/")
     (said,) = warnings(owner)
-    assert "No device receives your notifications" in said
+    assert "No device gets your notifications" in said
     owner.enable(push_service.browser())
     assert warnings(owner) == []
 

@@ -178,12 +178,12 @@ def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
     moved_clock.advance(HOUR_S)
     send(caller, 95, project="home")
     assert "> 90 · firing since today 11:00" in owner.page(address()).section("Rules")
-    assert "“CPU” has been above 90 since today 11:00." in owner.page("/app/").main
+    assert "“CPU” is 95 %. Rule “> 90” fires since today 11:00." in owner.page("/app/").main
     moved_clock.advance(6 * HOUR_S)
     send(caller, 80, project="home")
     page = owner.page(address())
     assert "> 90 · ok since today 17:00" in page.section("Rules") and marks(page) == [(75, 100)]
-    assert "is firing" not in owner.page("/app/").main
+    assert "fires" not in owner.page("/app/").main
 
 
 def test_the_chart_marks_when_a_rule_was_firing(owner):
@@ -311,10 +311,10 @@ def test_home_warns_of_rules_that_are_firing(owner):
     put(95)
     rule = make("> 90", "5m")
     fire(rule, (5, 4))
-    assert "is firing" not in owner.page("/app/").main
+    assert "fires" not in owner.page("/app/").main
     fire(rule, (2, None))
     page = owner.page("/app/")
-    assert "“CPU” has been above 90" in page.main
+    assert "“CPU” is 95 %. Rule “> 90 for 5m” fires" in page.main
     (link,) = [one["href"] for one in page.all("a") if "/metrics/one" in one["href"]]
     assert "> 90 for 5m" in owner.page(link).main
 

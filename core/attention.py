@@ -1,0 +1,162 @@
+"""What needs an account's owner, the worst first: Home and the navigation show it. Must not know requests."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import push
+from core import metric_rules, proxies, storage
+from core.buttons import LIFE_MS
+from core.plans import history_begin
+from models import Account, Alert, Device
+from store import alarms, buttons, custom_metrics, heartbeats
+from store import metric_rules as stored_rules
+from store.heartbeats import Beat
+from store.metric_rules import Rule
+from store.senders import find_receivers
+from wire.notification import TITLE_PREFIX
+
+MAX_QUESTIONS = 20
+LAST_IS_GONE = "Your last device no longer exists, according to its push service. Add another."
+# The worst first: what rings, what keeps everything from arriving, what waits, what is broken, what may break.
+KINDS = (
+    "alarm",
+    "storage",
+    "no device",
+    "question",
+    "heartbeat",
+    "rule",
+    "alert",
+    "device",
+    "provider",
+    "proxy",
+    "https",
+    "new device",
+)
+
+
+class Need(NamedTuple):
+    """Something that needs the owner: a sentence that begins with a name, why, and since when.
+
+    `ids` are those of what it is about: the notification, heartbeat or alert, the project and the metric.
+    """
+
+    kind: str
+    name: str  # the owner's or a sender's words; "" if it is about the whole service
+    said: str
+    why: str
+    since: int | None = None
+    ids: tuple[str, ...] = ()
+    key: str = ""  # the name of the API key that did it, with which `why` ends
+
+
+class Watched(NamedTuple):
+    """An account's heartbeats, rules on metrics and devices, which a page shows beside what needs its owner."""
+
+    beats: list[Beat]
+    rules: list[Rule]
+    devices: list[Device]
+
+    @classmethod
+    def of(cls, account_seq: int) -> "Watched":
+        """Those of an account."""
+        beats, rules = heartbeats.of_account(account_seq), stored_rules.of_account(account_seq)
+        return cls(beats, rules, Device.of_account(account_seq))
+
+
+def count_watches(account_seq: int) -> int:
+    """How many of the account's heartbeats are down and rules firing."""
+    return heartbeats.count_down(account_seq) + stored_rules.count_firing(account_seq)
+
+
+def needs(account: Account, watched: Watched, is_secure: bool, now: int) -> list[Need]:
+    """What needs the owner, who opened the web app at an address that is secure for other devices or is not."""
+    return in_order(
+        (
+            *_to_answer(account, now),
+            *_of_watches(watched, now),
+            *_of_alerts(account.seq),
+            *_of_devices(account, watched.devices),
+            *_of_service(account, watched.devices, is_secure, now),
+        )
+    )
+
+
+def in_order(found: Iterable[Need]) -> list[Need]:
+    """The worst first; of a kind, what has lasted longest."""
+    return sorted(found, key=lambda need: (KINDS.index(need.kind), need.since or 0))
+
+
+def _to_answer(account: Account, now: int) -> Iterator[Need]:
+    for alarm in alarms.waiting(account.seq):
+        times = "once" if alarm.repeats == 1 else f"{alarm.repeats} times"
+        repeated = f"repeated {times}" if alarm.repeats else "it repeats"
+        yield Need("alarm", _bare(alarm.title), "", repeated, alarm.created_at, (alarm.id,))
+    since = max(now - LIFE_MS, history_begin(account.plan, now))
+    for one in buttons.open_questions(account.seq, since, now, MAX_QUESTIONS):
+        yield Need("question", _bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
+
+
+def _bare(title: str) -> str:
+    return title.removeprefix(TITLE_PREFIX)
+
+
+def _of_watches(watched: Watched, now: int) -> Iterator[Need]:
+    for beat in watched.beats:
+        if beat.state == "down":
+            yield Need("heartbeat", beat.name, "is down", _why_down(beat), beat.down_since, (beat.id,))
+    for rule in watched.rules:
+        if rule.state == metric_rules.FIRING:
+            since = rule.changed_at if rule.holds_since is None else rule.holds_since
+            why, ids = f"Rule “{metric_rules.rule_text(rule)}” fires", (rule.project_id, rule.metric_id)
+            yield Need("rule", metric_rules.metric_title(rule), _measured(rule, now), why, since, ids)
+
+
+def _why_down(beat: Beat) -> str:
+    newest = heartbeats.newest_outcome(beat.seq)
+    if newest is None or newest.kind != "fail":
+        return "No ping came in time"
+    return "It failed" if newest.exit_code is None else f"It failed with exit code {newest.exit_code}"
+
+
+def _measured(rule: Rule, now: int) -> str:
+    series = (rule.project_id, rule.metric_id)
+    newest = custom_metrics.newest(rule.account_seq, series, 0, now, 1)
+    if rule.operator == metric_rules.SILENT or not newest:
+        return "is silent"
+    return f"is {metric_rules.measured_text(newest[0].value, newest[0].unit)}"
+
+
+def _of_alerts(account_seq: int) -> Iterator[Need]:
+    for alert in Alert.of_account(account_seq):
+        if alert.paused_at:
+            yield Need("alert", alert.name, "is paused", "It got too many requests", alert.paused_at, (alert.id,))
+
+
+def _of_devices(account: Account, devices: list[Device]) -> Iterator[Need]:
+    if not devices and find_receivers(account.seq).last_was_dead:
+        yield Need("no device", "", "Notifications fail", LAST_IS_GONE)
+    elif not devices and account.hides_first_steps:
+        yield Need("no device", "", "No device gets your notifications", "They are only saved to History.")
+    for device in devices:
+        if device.last_error:
+            yield Need("device", device.name, "gets nothing", device.last_error.rstrip("."), device.last_error_at)
+        if device.api_key and device.seq > account.known_device_seq:
+            why, key = "Added with the API key", device.api_key.name
+            yield Need("new device", device.name, "gets your notifications", why, device.created_at, key=key)
+
+
+def _of_service(account: Account, devices: list[Device], is_secure: bool, now: int) -> Iterator[Need]:
+    if storage.is_full(account.seq):
+        why = (
+            f"{storage.what_is_full()} Delete some of History, or run ./pocketbell history delete or"
+            " ./pocketbell metric delete on the server."
+        )
+        yield Need("storage", "", "New notifications, events and metrics are refused", why)
+    kinds = {device.kind for device in devices}
+    for kind, warning in push.warnings(account.email).items():
+        if kind in kinds:
+            yield Need("provider", "", "Some devices get nothing", warning)
+    if proxy := proxies.warning(now):
+        yield Need("proxy", "", "The addresses of proxies need a look", proxy)
+    if not is_secure:
+        yield Need("https", "", "Phones and other computers need https", "This page uses http.")
