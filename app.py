@@ -205,6 +205,7 @@ ROUTES = (
     owners("GET", "/metrics", dashboard.metrics.show_metrics),
     owners("GET", "/metrics/one", dashboard.metrics.show_metric),
     owners("POST", "/metrics/one", dashboard.metric_rules.create_rule),
+    owners("POST", "/metrics/rules/<rule_id>", dashboard.metric_rules.change_rule),
     owners("POST", "/metrics/rules/<rule_id>/delete", dashboard.metric_rules.delete_rule),
     owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
     owners("GET", "/devices", dashboard.devices.show_devices),

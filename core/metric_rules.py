@@ -1,4 +1,4 @@
-"""Rules on metrics: creating and deleting them, and their text. `core/firing.py` changes their states.
+"""Rules on metrics: creating, changing and deleting them, and their text. `core/firing.py` changes their states.
 
 Must not know requests.
 """
@@ -35,10 +35,8 @@ def create_rule(
     values = {
         "project_id": checked_name(project, "project"),
         "metric_id": checked_name(metric, "metric"),
-        **_condition(condition_text.strip(), for_text),
+        **_begun(_condition(condition_text.strip(), for_text), now),
     }
-    first_look = now + values["for_s"] * 1000 if values["operator"] == SILENT else now  # at the values that are there
-    values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
     with transaction(account.seq):
         if stored.count(account.seq) >= MAX_RULES:
             raise Refused(400, f"An account can have at most {MAX_RULES} rules. Delete one first.")
@@ -51,6 +49,20 @@ def find_rule(account_seq: int, id_: str) -> Rule:
     if rule is None:
         raise Refused(404)
     return rule
+
+
+def change_rule(account_seq: int, id_: str, condition_text: str, for_text: str | None, now: int) -> Rule:
+    """Give the rule this condition, written as for `create_rule`, and return it.
+
+    If it is another condition, the rule is as a new one: it does not fire, and forgets when it did. `Refused` (404)
+    without such a rule, (400) for a wrong condition.
+    """
+    condition = _condition(condition_text.strip(), for_text)
+    with transaction(account_seq):
+        rule = find_rule(account_seq, id_)
+        if any(getattr(rule, column) != value for column, value in condition.items()):
+            stored.replace_condition(rule, _begun(condition, now))
+        return find_rule(account_seq, id_)
 
 
 def delete_rule(account_seq: int, id_: str) -> Rule:
@@ -89,13 +101,24 @@ def metric_title(rule: Rule) -> str:
     return rule.metric_name or rule.metric_id
 
 
+def _begun(condition: dict[str, Any], now: int) -> dict[str, Any]:
+    """The columns of a rule that begins with this condition: it looks at the values that are there, or waits."""
+    is_silent = condition["operator"] == SILENT
+    first_look = now + condition["for_s"] * 1000 if is_silent else now
+    return {**condition, "state": OK, "look_at": first_look, "fires_at": first_look if is_silent else None}
+
+
 def _condition(text: str, for_text: str | None) -> dict[str, Any]:
     """The columns of the condition."""
     word, _, rest = text.partition(" ")
     if word == SILENT and rest.strip():
         if for_text is not None:
             raise Refused(400, 'A silent rule says how long itself, as in "silent 24h".', field="duration")
-        return {"operator": SILENT, "for_s": seconds_of(rest, "duration", MIN_SILENT_S, MAX_SILENT_S)}
+        return {
+            "operator": SILENT,
+            "threshold": None,
+            "for_s": seconds_of(rest, "duration", MIN_SILENT_S, MAX_SILENT_S),
+        }
     written = CONDITION.fullmatch(text)
     if not written:
         shown = text[:MAX_SHOWN]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from flask import Response, render_template
 
 from core import local_time, metric_rules
+from core.durations import short
 from core.plans import PLANS, history_begin
 from dashboard import charts, page
 from dashboard.charts import Point, Range
@@ -72,10 +73,13 @@ def has_page(ids: tuple[str, str]) -> bool:
     return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
 
 
-def show_metric(typed: dict[str, str] = NEW_RULE, problem: Problem | None = None) -> str:
-    """GET /app/metrics/one?project&metric&range, with the `typed` texts of a new rule."""
-    ids, chosen, now = asked(), _range(), clock.now_ms()
+def show_metric(
+    typed: dict[str, str] | None = None, problem: Problem | None = None, changed: Rule | None = None
+) -> str:
+    """GET /app/metrics/one?project&metric&range&rule, with the `typed` texts of a new rule or of the `rule`."""
+    ids, chosen, now = (changed.project_id, changed.metric_id) if changed else asked(), _range(), clock.now_ms()
     latest, rules = _latest(ids, now), _rules(ids)
+    changed = changed or next((rule for rule in rules if rule.id == request.args.get("rule")), None)
     if latest is None and not rules:
         raise Refused(404, "There is no such metric.")
     return render_template(
@@ -90,9 +94,28 @@ def show_metric(typed: dict[str, str] = NEW_RULE, problem: Problem | None = None
         plan=PLANS[current().account.plan],
         ranges=_ranges(),
         chosen=chosen,
-        typed={"value": repr(latest.value).removesuffix(".0") if latest else "", **typed},  # exact, for = and ≠
+        changed=changed,
+        typed={**(_texts(changed) if changed else _new_texts(latest)), **(typed or {})},
         problem=problem,
     )
+
+
+def _new_texts(latest: MetricValue | None) -> dict[str, str]:
+    """The form of a new rule."""
+    return {**NEW_RULE, "value": _exact(latest.value) if latest else ""}
+
+
+def _texts(rule: Rule) -> dict[str, str]:
+    """The form of a rule, as its owner would write it."""
+    lasting = short(rule.for_s) if rule.for_s else ""
+    if rule.threshold is None:
+        return {"silent": lasting}
+    return {"operator": rule.operator, "value": _exact(rule.threshold), "for": lasting}
+
+
+def _exact(number: float) -> str:
+    """All digits, for = and ≠."""
+    return repr(number).removesuffix(".0")
 
 
 def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> dict[str, Any]:

@@ -129,6 +129,16 @@ def add(account_seq: int, values: dict[str, Any], now: int) -> str:
     return id_
 
 
+def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
+    """Give it these columns, and forget when it fired and when its state changed; call inside `transaction()`."""
+    changes = ", ".join(f"{name} = ?" for name in values)
+    run(
+        f"UPDATE metric_rule SET changed_at = NULL, holds_since = NULL, {changes} WHERE seq = ?",
+        (*values.values(), rule.seq),
+    )
+    run("DELETE FROM firing WHERE rule_seq = ?", (rule.seq,))
+
+
 def remove(rule: Rule) -> None:
     """Delete it with its firings; call inside `transaction()`."""
     run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))

@@ -260,6 +260,66 @@ def test_a_rule_stays_on_its_metrics_page_when_the_values_are_gone(owner):
     assert owner.get(address().replace("one?", "one.csv?")).status_code == 404
 
 
+# --- changing one -------------------------------------------------------------------------------------------
+
+
+@each(
+    "before, form, text",
+    [
+        (("> 90", None), FORM, "> 90 for 5m"),
+        (("> 90", "5m"), {**FORM, "value": "80"}, "> 80 for 5m"),
+        (("> 90", None), {"operator": "<", "value": "90"}, "< 90"),
+        (("> 90", None), {"silent": "24h"}, "silent 1d"),
+        (("silent 1h", None), {"operator": "=", "value": "0"}, "= 0"),
+    ],
+)
+def test_a_rule_with_another_condition_begins_anew(owner, moved_clock, before, form, text):
+    put(95)
+    rule = make(*before)
+    fire(rule, (2, None))
+    owner.get(address())
+    page = owner.done(f"/app/metrics/rules/{rule.id}?range=7+d", form, leads_to=address(range="7 d"))
+    assert page.said("status") == [f"Rule saved: {text}."]
+    changed, new = metric_rules.find_rule(rule.account_seq, rule.id), make(*condition_of(text))
+    assert metric_rules.rule_text(changed) == text
+    assert (changed.changes, changed.changed_at) == (new.changes, None)
+    assert stored_metric_rules.firings_within([rule.seq], 0, NOW) == []
+
+
+def condition_of(text):
+    condition, _, lasting = text.partition(" for ")
+    return condition, lasting or None
+
+
+def test_a_rule_that_is_saved_as_it_was_goes_on_firing(owner):
+    put(95)
+    rule = make("> 90", "5m")
+    fire(rule, (2, None))
+    before = metric_rules.find_rule(rule.account_seq, rule.id)
+    owner.get(address())
+    owner.done(f"/app/metrics/rules/{rule.id}", {**FORM, "value": " 90.0", "for": "300s"})
+    assert metric_rules.find_rule(rule.account_seq, rule.id) == before
+    assert len(stored_metric_rules.firings_within([rule.seq], 0, NOW)) == 1
+
+
+def test_a_changed_rule_judges_the_value_that_is_there(service, owner):
+    put(85)
+    rule = make("> 90")
+    owner.get(address())
+    owner.done(f"/app/metrics/rules/{rule.id}", {"operator": ">", "value": "80"})
+    service.work()
+    assert metric_rules.find_rule(rule.account_seq, rule.id).state == "firing"
+
+
+def test_what_is_wrong_with_a_changed_rule_is_said_beside_its_field_and_nothing_changes(owner):
+    put(1)
+    rule = make("> 90", "5m")
+    owner.get(address())
+    page = owner.refused(f"/app/metrics/rules/{rule.id}", {**FORM, "for": "soon"})
+    assert page.texts_of("p", id="for-problem") == ['Write the duration like 10m, 1h or 7d, not "soon".']
+    assert page.value("for") == "soon" and rules_of() == [("home", "cpu", "> 90 for 5m")]
+
+
 # --- deleting one -------------------------------------------------------------------------------------------
 
 

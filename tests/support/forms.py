@@ -85,7 +85,7 @@ class Forms:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
             return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
-        if rule == NEW_RULE:
+        if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
             return {"operator": ">", "value": "90", "for": "5m"}
         if rule == PREVIEW:
             return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
