@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from flask import Response, redirect, render_template
 
-from core import alarms, deletion, local_time, plans
+from core import alarms, deletion, local_time, plans, runs
+from core.runs import RunPage
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Account, Alert, ApiKey
@@ -23,7 +24,7 @@ from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
 MAX_NEW = 99  # new notifications that are counted
-MAX_CHOSEN = 100  # notifications of a form
+MAX_CHOSEN = runs.MAX_READ  # notifications of a form: all of a page
 MAX_CSV_ROWS = 100_000
 ASKED = ("search", "sender", "status", "priority", "since", "until")
 ADDRESS = "/app/notifications"
@@ -48,18 +49,18 @@ def show_history() -> Page:
     asked, newest = _asked(request.args), notifications.newest_seq(current().account.seq)
     try:
         span = _span(newest)
-        found = _found(asked, span, PAGE_ROWS)
+        found = _runs(asked, span)
     except Refused as refused:
         problem = Problem(refused.message, refused.field)
         if refused.status == 404:
             asked["sender"] = ""  # another account's answers as an unknown one does, byte for byte
-        return _history_page(asked, Found([], AFTER_ALL, True), _first(newest), newest, problem), refused.status
+        return _history_page(asked, RunPage([], AFTER_ALL, True), _first(newest), newest, problem), refused.status
     if span.is_upward and found.is_done:  # the first page has these, and older ones up to a full page
         return redirect(ADDRESS + _query(asked, select=_select()), 303)
     return _history_page(asked, found, span, newest)
 
 
-def _history_page(asked: Asked, found: Found, span: Span, newest: int, problem: Problem | None = None) -> str:
+def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
     return render_template("history.html", problem=problem, **_list(asked, found, span, newest, _select()))
 
 
@@ -72,21 +73,30 @@ def beside(seq: int) -> dict[str, Any]:
     asked, newest = _asked(request.args), notifications.newest_seq(current().account.seq)
     try:
         span = _span(newest)
-        found = _found(asked, span, PAGE_ROWS)
+        found = _runs(asked, span)
     except Refused:
         asked, span = _asked({}), _first(newest)
-        found = _found(asked, span, PAGE_ROWS)
-    if found.seqs and seq < min(found.seqs):
+        found = _runs(asked, span)
+    if found.runs and seq < found.runs[-1][-1].seq:
         span = Span(seq + 1)
-        found = _found(asked, span, PAGE_ROWS)
+        found = _runs(asked, span)
     return _list(asked, found, span, newest)
 
 
-def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | None = None) -> dict[str, Any]:
+def alike(seq: int) -> list[int]:
+    """The seqs of the others in one row with this notification, newest first, in the part named in the address."""
+    try:
+        wanted = _wanted(_asked(request.args))
+    except Refused:
+        wanted = Wanted()
+    return [one.seq for one in runs.around(current().account, seq, wanted) if one.seq != seq]
+
+
+def _list(asked: Asked, found: RunPage, span: Span, newest: int, select: str | None = None) -> dict[str, Any]:
     """The values of the list: its filters, the rows, and the links to older and newer ones."""
     account, is_first = current().account, span == _first(newest)
     older, newer = _places(found, span, is_first)
-    begin = None if is_first or not found.seqs else max(found.seqs) + 1
+    begin = None if is_first or not found.runs else found.runs[0][0].seq + 1
     keys, alerts = ApiKey.of_account(account.seq), Alert.of_account(account.seq)
     senders = {**{one.id: one.name for one in keys}, **{one.id: one.name for one in alerts}}
     return {
@@ -94,7 +104,8 @@ def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | Non
         "terms": terms(asked["search"]),
         "is_filtered": any(asked.values()),
         "chips": list(_chips(asked, senders)),
-        "entries": notifications.entries(found.seqs),
+        "entries": notifications.entries([run[0].seq for run in found.runs]),
+        "runs": {run[0].seq: run for run in found.runs},
         "older": older and _query(asked, before=older, select=select),
         "newer": newer is not None and _query(asked, after=newer, select=select),
         "news": _query(asked, after=newest) if is_first else "",
@@ -111,10 +122,10 @@ def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | Non
     }
 
 
-def _places(found: Found, span: Span, is_first: bool) -> tuple[int | None, int | None]:
+def _places(found: RunPage, span: Span, is_first: bool) -> tuple[int | None, int | None]:
     """The seq before which the next page begins, and the seq after which the page before it does; None if none."""
     if span.is_upward:
-        return (found.seqs[0] if found.seqs else span.after + 1), found.last
+        return (found.runs[-1][-1].seq if found.runs else span.after + 1), found.last
     return (None if found.is_done else found.last), (None if is_first else max(0, span.before - 1))
 
 
@@ -172,8 +183,14 @@ def _select() -> str | None:
     return "1" if request.args.get("select") else None
 
 
+def _runs(asked: Asked, span: Span) -> RunPage:
+    """The rows of a page; `Refused` if a filter is invalid."""
+    wanted = _wanted(asked)
+    return runs.read(current().account, _of_days(wanted, span), wanted, PAGE_ROWS)
+
+
 def _found(asked: Asked, span: Span, limit: int) -> Found:
-    """The rows that pass the filters; `Refused` if a filter is invalid."""
+    """The notifications that pass the filters; `Refused` if a filter is invalid."""
     account, wanted = current().account, _wanted(asked)
     return search(
         account.seq, _of_days(wanted, span), plans.history_begin(account.plan, clock.now_ms()), limit, wanted
@@ -303,7 +320,7 @@ def acknowledge_chosen() -> Page:
 
 
 def _chosen() -> list[str]:
-    ids = request.form.getlist("id")
+    ids = [one for row in request.form.getlist("id") for one in row.split(",") if one]  # a row may be several
     if len(ids) > MAX_CHOSEN:
         raise Refused(400, f"Select at most {MAX_CHOSEN} notifications at once.")
     return ids

@@ -16,6 +16,7 @@ from wire.notification import DEFAULT_PRIORITY
 
 MAX_SHOWN_OF_DIGEST = 200
 MAX_SHOWN_REPLACED = 5
+MAX_SHOWN_ALIKE = 100
 
 
 def show_notification(notification_id: str) -> Page:
@@ -25,11 +26,14 @@ def show_notification(notification_id: str) -> Page:
     if entry is None:
         raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
     lines = held_notifications.lines(entry.seq, MAX_SHOWN_OF_DIGEST) if entry.is_digest else []
+    alike = [] if entry.is_digest else history.alike(entry.seq)
     return render_template(
         "notification.html",
         entry=entry,
         **({"this_page": history.part_asked()} if page.is_phone() else history.beside(entry.seq)),
         deliveries=deliveries.of_notification(entry.digest_seq or entry.seq),
+        alike=notifications.entries(alike[:MAX_SHOWN_ALIKE]),
+        alike_count=len(alike),
         alarm=stored_alarms.find(entry.seq),
         contents=notifications.entries(lines),
         replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),

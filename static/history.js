@@ -30,7 +30,7 @@ const several = document.getElementById("several");
 const boxes = [...document.querySelectorAll(".pick input")];
 const chosen = () => boxes.filter((box) => box.checked && !box.closest("li").hidden);
 
-function undoable(rows, sent) {
+function undoable(rows, many, sent) {
   const bar = document.createElement("p"), button = document.createElement("button");
   const put = (hidden) => rows.forEach((row) => { row.hidden = hidden; });
   const end = () => { clearTimeout(timer); removeEventListener("pagehide", send); bar.remove(); };
@@ -56,7 +56,7 @@ function undoable(rows, sent) {
   button.addEventListener("click", () => { end(); put(false); boxes[0].focus(); });
   put(true);
   document.body.append(bar);
-  bar.append(`${rows.length} deleted `, button);
+  bar.append(`${many} deleted `, button);
 }
 
 if (several) {
@@ -69,7 +69,8 @@ if (several) {
   several.addEventListener("submit", (event) => {
     if (!new URL(event.submitter.formAction).pathname.endsWith("/delete") || !chosen().length) return;
     event.preventDefault();
-    undoable(chosen().map((box) => box.closest("li")), new FormData(several));
+    const ids = chosen().flatMap((box) => box.value.split(",")); // a row may be several
+    undoable(chosen().map((box) => box.closest("li")), ids.length, new FormData(several));
     for (const box of boxes) box.checked = false;
   });
 }

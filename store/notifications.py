@@ -33,6 +33,12 @@ STATUS = (  # of the notification n: one released in a digest has the digest's; 
     " FROM held h WHERE h.notification_seq = n.seq), 'held') ELSE n.status END"
 )
 
+IS_OPEN_QUESTION = (  # whether the notification n can be answered and was not, nor replaced
+    "n.actions IS NOT NULL AND n.replaced_by IS NULL AND n.actions LIKE '%\"answer\":%'"
+    " AND NOT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
+)
+ALARM_STATE = "(SELECT state FROM alarm WHERE notification_seq = n.seq)"
+
 TEXTS = ("missing", "url", "tag", "actions", "acknowledge", "tags")  # beside title and body
 
 AGED_FROM = (  # when the notification n was made; one for later counts from when it is delivered
@@ -94,6 +100,7 @@ class Entry(NamedTuple):
     replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
     is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
+    is_open_question: int  # whether it can be answered and was not, nor replaced
 
     @property
     def shown_status(self) -> str:
@@ -177,7 +184,8 @@ SOURCES = {
     "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
     "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
     "is_replaced": "n.replaced_by IS NOT NULL",
-    "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
+    "alarm_state": ALARM_STATE,
+    "is_open_question": IS_OPEN_QUESTION,
 }
 OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
 DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"

@@ -34,7 +34,7 @@ def test_a_priority_is_a_badge_with_its_word(owner, caller, priority, word):
 
 
 def test_the_default_priority_has_no_badge(owner, caller):
-    plain, normal = send(caller), send(caller, priority=3)
+    plain, normal = send(caller), send(caller, title="Normal", priority=3)
     assert badges(owner.page(HISTORY)) == badges(notification_page(owner, normal)) == []
     assert (
         "Prioritynormal" in notification_page(owner, normal).main
@@ -92,7 +92,7 @@ def test_one_that_expired_says_so(service, owner, caller, browser, moved_clock):
 
 def test_the_history_is_filtered_by_priority(owner, caller):
     sent = {word: send(caller, priority=word) for word in ("min", "low", "high", "urgent")}
-    plain, normal = send(caller), send(caller, priority=3)
+    plain, normal = send(caller), send(caller, title="Normal", priority=3)
     for word, notification_id in sent.items():
         page = owner.page(f"{HISTORY}?priority={word}")
         assert (page.rows(), page.chosen("priority")) == ([notification_id], word)
@@ -110,8 +110,8 @@ def test_a_priority_that_is_none_is_refused_on_its_page(owner, caller, wrong):
 def test_the_filter_stays_on_older_pages(owner, service):
     service.flask("account", "set", OWNER, "--plan", "pro")
     caller = service.caller()
-    for _ in range(51):
-        send(caller, priority=4)
+    for number in range(51):
+        send(caller, title=str(number), priority=4)
     page = owner.page(f"{HISTORY}?priority=high")
     (older,) = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
     assert "priority=high" in older and len(owner.page(older).rows()) == 1

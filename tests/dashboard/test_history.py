@@ -8,33 +8,14 @@ import pytest
 import dashboard
 from store import search as store_search
 from tests.support.accounts import account_set
-from tests.support.pages import HISTORY, Page, event, notification_page
+from tests.support.pages import HISTORY, Page, address, all_pages, event, notification_page, sent
 from tests.support.rows import each
 from tests.support.times import DAY_S, at
-
-
-def address(day="", **asked):
-    """The page with these filters; `day` is both the first and the last."""
-    asked |= {"since": day, "until": day} if day else {}
-    return f"{HISTORY}?{urlencode(asked)}"
 
 
 def found(owner, **asked):
     """The listed titles, newest first, without their prefix."""
     return [title.removeprefix("MCP - ") for title in owner.page(address(**asked)).titles()]
-
-
-def all_pages(owner, path, between=lambda: None):
-    """The ids on a page and on all older pages that its links lead to."""
-    ids, looked_at = [], 0
-    while path:
-        page = owner.page(path)
-        ids += page.rows()
-        older = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
-        path, looked_at = older[0] if older else None, looked_at + 1
-        assert looked_at < 100
-        between()
-    return ids
 
 
 # --- search -------------------------------------------------------------------------------------------------
@@ -233,16 +214,16 @@ def test_a_day_is_one_of_the_accounts_zone(service, owner, caller, moved_clock, 
     account_set(service, "--timezone", zone)
     for moment in (before, f"{day}T{first}", f"{day}T23:59", after):
         at(moved_clock, moment, zone)
-        caller.send("in" if moment.startswith(day) else "out")
-    assert found(owner, day=day) == ["in", "in"]
+        caller.send(moment)
+    assert found(owner, day=day) == [f"{day}T23:59", f"{day}T{first}"]
 
 
 def test_a_day_of_23_or_25_hours_holds_all_of_them(service, owner, caller, moved_clock):
     account_set(service, "--timezone", "Europe/Berlin")
     for day in ("2026-03-29", "2026-10-25"):
         at(moved_clock, f"{day}T00:30", "Europe/Berlin")
-        for _ in range(26):
-            caller.send(day)
+        for hour in range(26):
+            caller.send(f"{day} {hour}")
             moved_clock.advance(3600)
     assert (len(found(owner, day="2026-03-29")), len(found(owner, day="2026-10-25"))) == (23, 25)
 
@@ -250,9 +231,9 @@ def test_a_day_of_23_or_25_hours_holds_all_of_them(service, owner, caller, moved
 def test_a_day_holds_all_that_came_in_its_last_millisecond(owner, caller, moved_clock):
     """Their ids begin alike and go on at random."""
     at(moved_clock, "2026-11-20T23:59:59.999")
-    for _ in range(20):
-        caller.send("last")
-    assert found(owner, day="2026-11-20") == ["last"] * 20
+    titles = [f"last {number}" for number in range(20)]
+    sent(caller, *titles)
+    assert found(owner, day="2026-11-20") == titles[::-1]
 
 
 def test_a_day_holds_all_of_it_when_the_clock_was_set_back(owner, caller, moved_clock):
@@ -363,8 +344,7 @@ def test_the_link_to_older_ones_keeps_what_was_asked(service, owner, caller, mov
 
 
 def test_a_page_that_is_full_and_the_last_has_no_link(owner, caller):
-    for _ in range(50):
-        caller.send()
+    sent(caller, *map(str, range(50)))
     assert len(owner.page(HISTORY).rows()) == 50
     assert [link for link in owner.page(HISTORY).all("a") if link.get("rel") == "next"] == []
 

@@ -157,7 +157,7 @@ def test_another_accounts_are_neither_deleted_nor_shown(owner, caller, stranger)
 
 def test_deleting_none_or_too_many_is_answered_with_a_sentence(owner):
     assert "Select some" in owner.done(f"{HISTORY}/delete").text
-    assert "at most 100" in owner.refused(f"{HISTORY}/delete", {"id": ["x"] * 101}, 400).main
+    assert "at most 500" in owner.refused(f"{HISTORY}/delete", {"id": ",".join(["x"] * 501)}, 400).main
 
 
 def test_those_that_wait_are_acknowledged_together(owner, caller, browser):

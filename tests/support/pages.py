@@ -6,7 +6,7 @@ import secrets
 from functools import cached_property, lru_cache
 from html import unescape
 from html.parser import HTMLParser
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from core import accounts
 from models import sha256_of
@@ -375,6 +375,25 @@ def given_token(owner, browser):
 
 HISTORY = "/app/notifications"
 PUBLIC = "https://bell.example.org"  # an origin that a phone can reach
+
+
+def address(day="", **asked):
+    """The page of the history with these filters; `day` is both the first and the last."""
+    asked |= {"since": day, "until": day} if day else {}
+    return f"{HISTORY}?{urlencode(asked)}"
+
+
+def all_pages(owner, path, between=lambda: None):
+    """The ids on a page and on all older pages that its links lead to."""
+    ids, looked_at = [], 0
+    while path:
+        page = owner.page(path)
+        ids += page.rows()
+        older = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
+        path, looked_at = older[0] if older else None, looked_at + 1
+        assert looked_at < 100
+        between()
+    return ids
 
 
 def sent(caller, *titles):
