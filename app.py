@@ -176,6 +176,7 @@ ROUTES = (
     owners("GET", "/notifications.csv", dashboard.history.download_history),
     owners("POST", "/notifications/delete", dashboard.history.delete_chosen),
     owners("POST", "/notifications/acknowledge", dashboard.history.acknowledge_chosen),
+    owners("POST", "/notifications/rows", dashboard.history.save_rows),
     owners("GET", "/notifications/<notification_id>", dashboard.notification.show_notification),
     owners("POST", "/notifications/<notification_id>/answer", dashboard.answers.answer_notification),
     owners("POST", "/notifications/<notification_id>/acknowledge", dashboard.notification.acknowledge_notification),

@@ -67,6 +67,7 @@ class Account(Model):
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
     ping_key = peewee.TextField(null=True)
+    has_dense_rows = peewee.IntegerField(default=0)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (

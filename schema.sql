@@ -15,7 +15,8 @@ CREATE TABLE account (
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
     known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
-    ping_key TEXT                          -- pings its heartbeats by their slugs; in clear, since Watches shows it
+    ping_key TEXT,                         -- pings its heartbeats by their slugs; in clear, since Watches shows it
+    has_dense_rows INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_rows IN (0, 1)) -- in History
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
 

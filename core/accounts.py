@@ -177,6 +177,12 @@ def set_theme(account: Account, theme: str) -> None:
         Account.change(account.seq, theme=theme)
 
 
+def set_dense_rows(account: Account, is_dense: bool) -> None:
+    """Set whether History shows each notification in one line."""
+    with transaction(account.seq):
+        Account.change(account.seq, has_dense_rows=int(is_dense))
+
+
 def hide_first_steps(account: Account) -> None:
     """Stop showing the owner the list of first steps."""
     with transaction(account.seq):

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from flask import Response, redirect, render_template
 
-from core import alarms, deletion, local_time, plans, runs
+from core import accounts, alarms, deletion, local_time, plans, runs
 from core.runs import RunPage
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -295,6 +295,12 @@ def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry
             return
         rows += len(found.seqs)
         span = span._replace(before=found.last)
+
+
+def save_rows() -> Page:
+    """POST /app/notifications/rows?… with `dense`, 1 or 0: how the account's rows look."""
+    accounts.set_dense_rows(current().account, request.form.get("dense") == "1")
+    return redirect(ADDRESS + part_asked(), 303)
 
 
 # --- several at once ----------------------------------------------------------------------------------------
