@@ -90,11 +90,11 @@ class Forms:
         if rule == PREVIEW:
             return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
-            "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark", "dense": "1",
+            "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
             "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
-            "code": self.ids["<code>"], "number": self.number, "answer": "yes",
+            "code": self.ids["<code>"], "number": self.number, "answer": "yes", "dense": "1",
         }  # fmt: skip
 
     def send(self, rule, **more):
