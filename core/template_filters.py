@@ -66,7 +66,7 @@ class Work:
     def __init__(self, zone: str, placeholders: int) -> None:
         self.zone = zone
         self.share, self.common, self.left = WORK // 2 // placeholders, WORK // 2, 0
-        self.embedded = dict[str, Any]()  # texts that were parsed as JSON
+        self.embedded: dict[str, Any] = {}  # texts that were parsed as JSON
 
     def begin(self) -> "Work":
         """Begin with the next placeholder, which has a share of its own."""
