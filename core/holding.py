@@ -1,6 +1,7 @@
-"""Whether an alert's notification is held, by its priority: in quiet hours, for a digest, or both.
+"""Whether a notification of an alert, a heartbeat or a rule is held: in quiet hours, for a digest, or both.
 
-The same rule serves new events, held ones and the pages (docs/alerts.md). Pure.
+The same rule serves new events, held ones and the pages (docs/alerts.md). A plain send never is; `deliverAt` is the
+rule of core/scheduled.py. Pure.
 """
 
 from core import local_time

@@ -216,7 +216,9 @@ class Provider(ABC, Generic[S]):
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
-    nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
+    nobody: ClassVar[str | None] = (
+        None  # a token that no device has, for `./pocketbell doctor` to try the credentials
+    )
 
     def __init__(self, settings: S | None, server: Server) -> None:
         self._settings, self.server = settings, server
