@@ -170,6 +170,8 @@ ROUTES = (
     page("POST", "/devices/resync", dashboard.devices.resync_device, guards.device_token),
     owners("GET", "/", dashboard.home.show_home),
     owners("POST", "/test", dashboard.home.send_test),
+    owners("GET", "/ring", dashboard.ring.show_ring),
+    owners("POST", "/ring", dashboard.ring.ring),
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
     owners("GET", "/notifications", dashboard.history.show_history),
     owners("GET", "/notifications/new", dashboard.history.count_new),

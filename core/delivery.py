@@ -6,6 +6,7 @@ providers' formats.
 """
 
 import logging
+from collections.abc import Container
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
@@ -81,8 +82,12 @@ def vapid_key() -> str:
 # --- delivering ---------------------------------------------------------------------------------------------
 
 
-def deliver(sender: Sender, content: Content, idempotency_key: str | None = None) -> Sent:
+def deliver(
+    sender: Sender, content: Content, idempotency_key: str | None = None, device_ids: Container[str] | None = None
+) -> Sent:
     """Record a notification, with the prefix before its title, and push it. It is stored before the answer.
+
+    It goes to all devices, or to those with `device_ids`.
 
     With an Idempotency-Key that the account used within 24 hours, nothing is sent, and the earlier notification is
     returned: `Refused` (400) if that request was different, (409) while it still runs. `Refused` (401) if the
@@ -90,15 +95,19 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
     """
     content = content.prefixed()
     if idempotency_key is None:
-        return _record_and_attempt(sender, content, None)
+        return _record_and_attempt(sender, content, None, device_ids)
     request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content))
     with idempotency.only_once_at_a_time(request):
         return _record_and_attempt(sender, content, request)
 
 
-def _record_and_attempt(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
+def _record_and_attempt(
+    sender: Sender, content: Content, request: IdempotentRequest | None, device_ids: Container[str] | None = None
+) -> Sent:
     with transaction(sender.account_seq, at_once=False):
         found = _receivers(sender, content, clock.now_ms())
+        if device_ids is not None:
+            found = found._replace(devices=[device for device in found.devices if device.id in device_ids])
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
         if earlier:

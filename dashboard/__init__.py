@@ -18,6 +18,7 @@ from dashboard import (
     page,
     phone,
     quiet_hours,
+    ring,
     settings,
     signin,
     watches,

@@ -111,7 +111,8 @@ def checked_url(sent: Any, name: str) -> str:
     url = _string(sent, name)
     checked_length(url, name, MAX_URL_CHARACTERS)
     if not URL.fullmatch(url) or not _has_host(url):
-        raise Refused(400, f"{name} must be an address that begins with http:// or https://, without spaces.")
+        sentence = f"{name} must be an address that begins with http:// or https://, without spaces."
+        raise Refused(400, sentence, field=name)
     return url
 
 

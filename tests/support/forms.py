@@ -30,6 +30,7 @@ PAGES_OF_THE_OWNER = [
     "/app/devices/phone",
     "/app/devices/this",
     "/app/keys",
+    "/app/ring",
     "/app/quiet",
     "/app/settings",
 ]
@@ -85,6 +86,8 @@ class Forms:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
             return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
+        if rule == "/app/ring":
+            return {"title": "x", "text": "y", "device": self.ids["<device_id>"]}
         if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
             return {"operator": ">", "value": "90", "for": "5m"}
         if rule == PREVIEW:

@@ -1,0 +1,123 @@
+"""Ring: a notification that the owner writes in the web app."""
+
+import pytest
+
+from tests.support.accounts import account_set
+from tests.support.pages import Page, device_ids
+from tests.support.rows import each
+from tests.support.times import HOUR_S, utc
+
+WRITTEN = {"title": "Dinner", "text": "in ten minutes", "priority": "normal", "link": "", "later": ""}
+
+
+@pytest.fixture
+def ring(service, owner):
+    """Send what is written, to all devices unless others are named, and return the page that answers."""
+
+    def send(status=303, devices=None, **written):
+        ids = device_ids(service) if devices is None else devices
+        answer = owner.post("/app/ring", WRITTEN | written | {"device": ids})
+        assert answer.status_code == status, answer.text
+        return answer if status == 303 else Page(answer.text)
+
+    return send
+
+
+@pytest.fixture
+def refused(ring):
+    """The sentence at the wrong field of what is not sent."""
+
+    def at(field, **written):
+        page = ring(422, **written)
+        (element,) = [e for e in page.elements if e.attributes.get("id") == f"{field}-problem"]
+        return element.text
+
+    return at
+
+
+def test_it_rings_on_all_devices_and_leads_to_its_page(owner, browser, ring):
+    answer = ring(priority="high", link="https://a.b/menu")
+    page = owner.page(answer.location)
+    assert "Dinner" in page.text and "in ten minutes" in page.text
+    (message,) = browser.messages
+    assert message["notification"]["title"].endswith("Dinner")
+    assert message["notification"]["navigate"]
+
+
+def test_history_shows_it_as_from_the_web_app(service, owner, browser, ring):
+    ring()
+    (listed,) = service.caller().listed()
+    assert (listed["title"], listed["body"], listed["status"]) == ("MCP - Dinner", "in ten minutes", "delivered")
+    assert "Pocketbell" in owner.page("/app/notifications").main
+
+
+def test_only_the_chosen_devices_get_it(service, owner, browser, push_service, ring):
+    other = push_service.browser()
+    owner.enable(other)
+    first, second = device_ids(service)
+    ring(devices=[second])
+    assert len(browser.messages) + len(other.messages) == 1
+    ring(devices=[first])
+    assert (len(browser.messages), len(other.messages)) == (1, 1)
+
+
+def test_what_is_for_later_waits_in_the_zone_of_the_account(service, owner, browser, ring, moved_clock):
+    account_set(service, "--timezone", "Asia/Tokyo")
+    page = owner.page(ring(later="2026-11-22T08:00").location)
+    assert "It will ring tomorrow 08:00." in page.text and browser.messages == []
+    (listed,) = service.caller().listed()
+    assert listed["deliverAt"] == utc("2026-11-21T23:00")
+    moved_clock.advance(24 * HOUR_S)
+    service.work()
+    service.work()
+    assert len(browser.messages) == 1
+
+
+def test_without_a_device_it_is_only_saved(service, owner, ring):
+    assert "only saved to History" in owner.page("/app/ring").main
+    ring()
+    assert len(service.caller().listed()) == 1
+
+
+@each(
+    "field, written, said",
+    [
+        ("title", {"title": " "}, "Enter a title."),
+        ("text", {"text": ""}, "Enter a text."),
+        ("title", {"title": "t" * 1_001}, "This title is too long. Use at most 1000 characters."),
+        ("link", {"link": "a.b"}, "Link must be an address that begins with http:// or https://, without spaces."),
+        ("later", {"later": "soon"}, "Write the date and the time like 2026-11-21T07:00."),
+        ("later", {"later": "2026-11-21T09:59"}, "Choose a time in the future, at most a year ahead."),
+        ("later", {"later": "2028-01-01T00:00"}, "Choose a time in the future, at most a year ahead."),
+        ("devices", {"devices": []}, "Choose at least one device."),
+        ("devices", {"devices": ["x"]}, "Choose at least one device."),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_sent(service, browser, refused, field, written, said):
+    assert refused(field, **written) == said
+    assert service.caller().listed() == []
+
+
+def test_some_devices_cannot_be_chosen_for_later(owner, browser, push_service, service, refused):
+    owner.enable(push_service.browser())
+    said = refused("devices", later="2026-11-22T08:00", devices=device_ids(service)[:1])
+    assert said == "What is sent later goes to all devices. Choose them all, or leave the time empty."
+
+
+def test_what_was_written_is_still_there_after_an_error(owner, browser, ring):
+    page = ring(422, title="", text="<b>", later="2027-01-01T00:00", priority="low", devices=[])
+    assert page.texts_of("textarea") == ["<b>"]
+    assert [one["value"] for one in page.all("input") if one.get("type") == "datetime-local"] == ["2027-01-01T00:00"]
+    assert [one["value"] for one in page.all("option") if "selected" in one] == ["low"]
+    assert not [one for one in page.all("input") if one.get("type") == "checkbox" and "checked" in one]
+
+
+def test_a_device_of_another_account_is_no_device(service, stranger, owner, browser, push_service, ring):
+    theirs = push_service.browser()
+    stranger.enable(theirs)
+    ring(devices=device_ids(service))
+    assert theirs.messages == []
+
+
+def test_it_may_begin_with_a_test(owner):
+    assert owner.page("/app/ring?test").texts_of("textarea") == ["from my own server"]
