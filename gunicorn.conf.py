@@ -33,7 +33,6 @@ worker_connections = min(1000, open_files - 240 - 4 * threads)  # the rest: data
 umask = 0o077
 control_socket_disable = True  # through it, more workers could be added
 forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
-raw_env = ["SCRIPT_NAME="]  # whatever the environment says: all addresses begin at the root
 forwarder_headers = ""  # our proxies send no SCRIPT_NAME and the like, and other proxies may pass on a client's
 loglevel = settings.log_level
 accesslog = "-"
@@ -71,7 +70,7 @@ def on_starting(server):
         raise SystemExit(
             "GUNICORN_CMD_ARGS asks for a Unix socket, which does not tell a client's address: use HOST and PORT."
         )
-    if server.cfg.env.get("SCRIPT_NAME"):
+    if "SCRIPT_NAME" in server.cfg.env:
         raise SystemExit("GUNICORN_CMD_ARGS sets SCRIPT_NAME: Pocketbell needs a host name of its own, no path.")
     os.umask(umask)
     handler = logging.StreamHandler(sys.stderr)

@@ -24,14 +24,14 @@ class Connection(socket.socket):
     gunicorn's parser reads from it as its "unreader": with `read` and `unread`.
     """
 
-    def __init__(
-        self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0), server: tuple[str, int] = ("-", 0)
-    ) -> None:
+    def __init__(self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0)) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
-        self.peer, self.server = peer, server  # the addresses of both ends
+        self.peer = peer
         self.client = ""  # who sent a long request (`LongTurns`)
+        self.is_trusted: bool | None = None  # as a proxy, once that is known
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
+        self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.rest = b""  # received, and not yet read
         self.began_s = 0.0  # when the request began that is being received; 0 between two
@@ -124,8 +124,8 @@ class Connection(socket.socket):
 
     # --- writing ---
 
-    def sendall(self, data: Any, flags: int = 0) -> None:
-        """Keep the data, as gunicorn writes an answer in parts; `is_flushed` sends them together."""
+    def write(self, data: bytes) -> None:
+        """Keep it, to be sent together with what follows."""
         self.kept = self.kept[self.sent :] + data if self.kept else data
         self.sent = 0
 

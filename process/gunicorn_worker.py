@@ -23,7 +23,7 @@ from gunicorn.workers.base import Worker
 
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
-from process.http_messages import Answer, Incoming, answer_to, client_of, has_head
+from process.http_messages import Answer, Incoming, client_of, environ_of, has_head
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
@@ -219,7 +219,8 @@ class ThreadedWorker(Worker):
         except OSError as error:
             self.is_full = error.errno in NO_ROOM and not self._drop_silent()
         else:
-            connection = Connection(accepted, peer, listener.getsockname())
+            connection = Connection(accepted, peer)
+            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
             self.connections.add(connection)
             self._await(connection, SILENT, clock.monotonic_s() + READ_S)
             self.is_full = len(self.connections) >= self.cfg.worker_connections
@@ -323,20 +324,19 @@ class ThreadedWorker(Worker):
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
         """Let the application answer, which refuses if it `is_crowded`, and write the answer."""
-        answer = connection.answer = answer_to(request, connection, self.cfg)
-        answer.environ["pocketbell.is_crowded"] = is_crowded
-        answer.began_s = connection.end_receiving()
+        began_s = connection.end_receiving()
         if not request.is_whole:
             self.make_way()
         has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
-        if not (self._goes_on() and has_room):
-            answer.force_close()
+        may_keep = self._goes_on() and has_room and not request.should_close()
+        answer = connection.answer = Answer(connection, request, may_keep, began_s)
         try:
-            answer.body = self.wsgi(answer.environ, answer.start_response)
+            answer.environ = request.environ()
+            answer.environ["pocketbell.is_crowded"] = is_crowded
+            answer.body = self.wsgi(answer.environ, answer.start)
         except Exception as error:
-            self._fail(answer, error)
-        else:
-            self._write(answer)
+            return self._fail(answer, error)
+        return self._write(answer)
 
     def _received(self, connection: Connection) -> Incoming | None:
         """The request, once enough of it has come to be answered; None until then."""
@@ -345,9 +345,8 @@ class ThreadedWorker(Worker):
                 return None
             connection.request = Incoming(self.cfg, connection, connection.peer)
             if connection.request._expected_100_continue:
-                connection.sendall(CONTINUE)
+                connection.write(CONTINUE)
                 connection.is_flushed()
-                connection.request._expected_100_continue = False
         request: Incoming = connection.request
         return request if request.has_come() else None
 
@@ -365,7 +364,7 @@ class ThreadedWorker(Worker):
         connection = answer.connection
         try:
             is_flushed = connection.is_flushed()
-            if is_flushed and not answer.is_done:
+            if is_flushed and not answer.is_closed:
                 if answer.parts and not self.long.begin(connection):
                     return None
                 if answer.write_parts():
@@ -374,7 +373,7 @@ class ThreadedWorker(Worker):
         except Exception as error:
             self._log(answer)
             return self._fail(answer, error)
-        if is_flushed and answer.is_done:
+        if is_flushed and answer.is_closed:
             return self._finish(answer)
         self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
@@ -386,7 +385,7 @@ class ThreadedWorker(Worker):
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
         connection.answer = None
-        if not (answer.is_whole and not answer.should_close() and self._is_drained(answer.req) and self.alive):
+        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request) and self.alive):
             return self._close(connection)
         self._put(*self.long.end(connection))
         if connection.rest:
@@ -395,9 +394,9 @@ class ThreadedWorker(Worker):
 
     def _log(self, answer: Answer) -> None:
         """Log a request whose answer is written or given up."""
-        if not answer.is_done:
-            self.log.access(answer.environ, answer.status_code, answer.sent, clock.monotonic_s() - answer.began_s)
-            answer.release()
+        if not answer.is_closed:
+            self.log.access(answer.environ, answer.status, answer.sent, clock.monotonic_s() - answer.began_s)
+            answer.close()
 
     def _bound_unsent(self) -> None:
         """Drop answers that wait to be taken, the oldest first, while all together are too large."""
@@ -412,7 +411,7 @@ class ThreadedWorker(Worker):
 
     def _fail(self, answer: Answer, error: Exception) -> None:
         """Answer with status 500; raises the error if the answer has begun, or if it hands the connection over."""
-        if answer.headers_sent or isinstance(error, HandOver):
+        if answer.is_begun or isinstance(error, HandOver):
             raise error
         self.log.error("Error handling request", exc_info=error)
         return self._refuse(answer.connection, 500, "The request could not be answered.")
@@ -440,6 +439,6 @@ class ThreadedWorker(Worker):
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
-        connection.sendall(head.encode() + body)
+        connection.write(head.encode() + body)
         connection.is_flushed()  # who does not take this either has taken nothing for long
         self._close(connection)

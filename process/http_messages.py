@@ -1,28 +1,45 @@
-"""HTTP as the worker speaks it, with gunicorn's strict parser and its `Response`.
+"""HTTP as the worker speaks it: gunicorn's strict parser reads a request, and an answer is written in one piece.
 
 Must not know routes, threads or who waits for whom.
 """
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
+from gunicorn import SERVER, util
 from gunicorn.http.body import LengthReader
 from gunicorn.http.message import Request
-from gunicorn.http.wsgi import Response, create
+from gunicorn.http.wsgi import base_environ
 
+from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
 
+SECOND_MS = 1_000
 SHORT_BYTES = 16_384  # a shorter head or body is received without a thread, and kept in memory meanwhile
+CHUNKED = "Transfer-Encoding: chunked\r\n"
 
 
 class Incoming(Request):
-    """A request that gunicorn's parser reads; a short body is received before the application is asked."""
+    """A request that gunicorn's parser reads, without copies if its head, or all of it, has come at once."""
 
     body: Any
     is_whole = False  # whether nothing of the body is still to be received
     next_chunk = 0  # where the size of one of its chunks begins, in what has come of the body
+
+    def parse(self, unreader: Connection) -> bytes:
+        """Read the head; gunicorn's parser handles truncated or odd heads."""
+        data = unreader.read()
+        head, end, rest = data.partition(b"\r\n\r\n")
+        line, _, fields = head.partition(b"\r\n")
+        if not end or not line or b"\n" in line or len(line) > self.limit_request_line:
+            unreader.unread(data)
+            return bytes(super().parse(unreader))
+        self.parse_request_line(line)
+        self.headers = self.parse_headers(fields) if fields else []
+        return rest
 
     def set_body_reader(self) -> None:
         """Find the body, which is read already if it came with the head."""
@@ -65,6 +82,31 @@ class Incoming(Request):
             self.body, self.is_whole = BytesIO(self.unreader.read(self.length)), True
             self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
+    def _peer_is_trusted_proxy(self) -> bool:
+        """Whether the peer is in the trusted networks, which are compared once for each connection."""
+        if self.unreader.is_trusted is None:
+            self.unreader.is_trusted = super()._peer_is_trusted_proxy()
+        return bool(self.unreader.is_trusted)
+
+    def environ(self) -> dict[str, Any]:
+        """What WSGI tells the application."""
+        environ: dict[str, Any] = self.unreader.environ | {
+            "wsgi.input": self.body,
+            "wsgi.url_scheme": self.scheme,
+            "gunicorn.socket": self.unreader,
+            "REQUEST_METHOD": self.method,
+            "RAW_URI": self.uri,
+            "PATH_INFO": util.unquote_to_wsgi_str(self.path) if "%" in self.path else self.path,
+            "QUERY_STRING": self.query,
+            "SERVER_PROTOCOL": "HTTP/{}.{}".format(*self.version),
+        }
+        for name, value in self.headers:
+            key = name.replace("-", "_")
+            if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+                key = f"HTTP_{key}"
+            environ[key] = f"{environ[key]},{value}" if key in environ else value
+        return environ
+
 
 def client_of(request: Incoming) -> str:
     """Who asks: the credential in the request's head, or the address, which may be one."""
@@ -77,27 +119,79 @@ def has_head(data: bytes) -> bool:
     return b"\r\n\r\n" in data or len(data) >= SHORT_BYTES or data.count(b"\n") > data.count(b"\r\n")
 
 
-class Answer(Response):
-    """An answer, whose head and body the connection keeps until the client takes them."""
+def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:
+    """What WSGI tells of every request of a connection: who the peer is, and at which of our addresses."""
+    environ: dict[str, Any] = base_environ(cfg) | {
+        "wsgi.multithread": True,
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "REMOTE_ADDR": peer[0],
+        "REMOTE_PORT": str(peer[1]),
+    }
+    return environ
 
-    status_code = 0  # until it has begun
 
-    def __init__(self, request: Incoming, connection: Connection, cfg: Any) -> None:
-        super().__init__(request, connection, cfg)
-        self.connection, self.began_s = connection, 0.0
+class Answer:
+    """One answer as WSGI gives it: its head with `start`, and the parts of its body, written one after the other."""
+
+    def __init__(self, connection: Connection, request: Incoming, may_keep: bool, began_s: float = 0.0) -> None:
+        self.connection, self.request, self.may_keep, self.began_s = connection, request, may_keep, began_s
         self.environ: dict[str, Any] = {}
         self.body: Iterable[bytes] = ()
         self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
-        self.is_done = False  # the body is written, or given up
+        self.is_closed = False  # the body is written, or given up
+        self.status, self.sent = 0, 0  # the code, and how many bytes of the body
+        self.head = b""  # still to be written
+        self.is_begun = False
+        self.length: int | None = None  # of the body, if it was announced
+        self.is_bodiless = self.is_chunked = False
 
-    def should_close(self) -> bool:
-        """Whether the connection serves no other request: also if its time is over."""
-        return self.connection.is_over or bool(super().should_close())
+    def start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        """WSGI's start_response; raises `ValueError` for a header that would end its line."""
+        if self.is_begun:
+            raise exc_info[1] if exc_info else AssertionError("the answer has begun")
+        self.status, self.length, request = int(status[:3]), None, self.request
+        is_empty = self.status < 200 or self.status == 204
+        fields, lines = "", 0
+        for name, value in headers:
+            if name.lower() == "content-length":
+                if is_empty:  # RFC 9110, 8.6
+                    continue
+                self.length = int(value)
+            fields += f"{name}: {value}\r\n"
+            lines += 1
+        if fields.count("\n") != lines or fields.count("\r") != lines:
+            raise ValueError("a header of the answer has more than one line")
+        self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
+        self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
+        major, minor = request.version
+        self.head = (
+            f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // SECOND_MS)}\r\n"
+            f"Connection: {'keep-alive' if self.is_kept else 'close'}\r\n"
+            f"{CHUNKED if self.is_chunked else ''}{fields}\r\n"
+        ).encode("latin-1")
+        return self.write
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection may serve another request: it has time left, and this answer's end can be told."""
+        can_tell = self.is_bodiless or self.is_chunked or self.length is not None
+        return self.may_keep and can_tell and not self.connection.is_over
 
     @property
     def is_whole(self) -> bool:
         """Whether all that was announced was written."""
-        return self._omits_body or self.response_length in (None, self.sent)
+        return self.is_bodiless or self.length is None or self.sent == self.length
+
+    def write(self, data: bytes) -> None:
+        """Write a part of the body, as far as there may be one."""
+        if self.is_bodiless or not data:
+            return
+        if self.length is not None:
+            data = data[: self.length - self.sent]
+        self.sent += len(data)
+        self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
 
     def write_parts(self) -> bool:
         """Write as much of the body as may be kept, one part if its length is unknown; whether that was the last."""
@@ -106,21 +200,27 @@ class Answer(Response):
         for part in self.parts:
             self.write(part)
             is_much = len(self.connection.kept) > MAX_KEPT_BYTES and not self.is_whole
-            if self.response_length is None or is_much:
+            if self.length is None or is_much:
                 return False
-        self.close()
+        self.end()
         return True
 
-    def release(self) -> None:
+    def end(self) -> None:
+        """Write what is left: a head without a body, and the mark of the last chunk."""
+        self._write(b"0\r\n\r\n" if self.is_chunked else b"")
+
+    def close(self) -> None:
         """Free what the body holds."""
-        body, self.body, self.parts, self.is_done = self.body, (), None, True
+        body, self.body, self.parts, self.is_closed = self.body, (), None, True
         if hasattr(body, "close"):
             body.close()
 
+    def _write(self, data: bytes) -> None:
+        if not self.is_begun:
+            self.is_begun, data = True, self.head + data
+        self.connection.write(data)
 
-def answer_to(request: Incoming, connection: Connection, cfg: Any) -> Answer:
-    """A new answer, with the environment of this request for the application."""
-    answer: Answer
-    answer, answer.environ = create(request, connection, connection.peer, connection.server, cfg, Answer)
-    answer.environ["wsgi.multithread"] = True
-    return answer
+
+@lru_cache(maxsize=1)
+def _date(unix_s: int) -> str:
+    return str(util.http_date(unix_s))

@@ -90,8 +90,8 @@ def test_nobody_waits_for_more_than_will_come(ends, moved_clock, end):
 
 def test_all_parts_are_sent_together(ends):
     ours, theirs = ends
-    ours.sendall(b"head, ")
-    ours.sendall(b"body")
+    ours.write(b"head, ")
+    ours.write(b"body")
     theirs.setblocking(False)
     with pytest.raises(BlockingIOError):
         theirs.recv(100)
@@ -101,12 +101,12 @@ def test_all_parts_are_sent_together(ends):
 def test_a_long_answer_arrives_whole_at_a_slow_client_and_is_neither_waited_for_nor_copied(ends):
     ours, theirs = ends
     written, arrived, taken = os.urandom(5_000_000), b"", -1
-    ours.sendall(written)
+    ours.write(written)
     while not ours.is_flushed():
         assert ours.kept is written and ours.sent > taken
         taken = ours.sent
         arrived += theirs.recv(1_000_000)
-    ours.sendall(b", more")
+    ours.write(b", more")
     assert not ours.kept.startswith(written) and ours.is_flushed()
     ours.shutdown(socket.SHUT_WR)
     assert arrived + b"".join(iter(lambda: theirs.recv(1_000_000), b"")) == written + b", more"
@@ -114,9 +114,9 @@ def test_a_long_answer_arrives_whole_at_a_slow_client_and_is_neither_waited_for_
 
 def test_data_behind_a_partial_write_follows_it(ends):
     ours, theirs = ends
-    ours.sendall(b"x" * 5_000_000)
+    ours.write(b"x" * 5_000_000)
     assert not ours.is_flushed()
-    ours.sendall(b"y")
+    ours.write(b"y")
     arrived = b""
     while not ours.is_flushed():
         arrived += theirs.recv(1_000_000)

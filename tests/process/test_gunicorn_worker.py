@@ -154,8 +154,8 @@ def answer_of(connection, length, headers=None, body=None):
     """An answer of a whole request, whose body, by default one of so many bytes, is still to be written."""
     connection.begin(clock.monotonic_s(), 1_000_000)
     request = Incoming(Config(), connection, connection.peer)
-    answer = Answer(request, connection, Config())
-    answer.start_response("200 OK", [("Content-Length", str(length))] if headers is None else headers)
+    answer = Answer(connection, request, True)
+    answer.start("200 OK", [("Content-Length", str(length))] if headers is None else headers)
     answer.body = [b"x" * length] if body is None else body
     return answer
 
@@ -400,12 +400,10 @@ def test_an_answer_that_takes_long_keeps_its_connection_if_the_request_came_whol
     for body, is_kept in ((b"xx", True), (b"x", False)):
         theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n" + body)
         ours.begin(clock.monotonic_s(), 1_000)
-        answer = Answer(Incoming(Config(), ours, ours.peer), ours, Config())
+        answer = Answer(ours, Incoming(Config(), ours, ours.peer), True)
         moved_clock.advance(READ_S)
-        answer.start_response("200 OK", [("Content-Length", "0")])
-        answer.close()
-        assert (not answer.should_close(), b"Connection: keep-alive" in ours.kept) == (is_kept, is_kept)
-        ours.kept = b""
+        answer.start("200 OK", [("Content-Length", "0")])
+        assert (answer.is_kept, b"Connection: keep-alive" in answer.head) == (is_kept, is_kept)
 
 
 def silent(server, number, text=b""):

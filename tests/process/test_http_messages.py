@@ -1,19 +1,21 @@
-"""Requests: what gunicorn says of them, and when the application is asked."""
+"""Requests and answers: what gunicorn says of them, only cheaper."""
 
 import importlib.metadata
 import socket
+from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.http import wsgi
 from gunicorn.http.errors import InvalidChunkSize, NoMoreData, ParseException
 from gunicorn.http.parser import RequestParser
 
 from process import clock
 from process.connections import Connection
-from process.http_messages import SHORT_BYTES, Answer, Incoming, has_head
+from process.http_messages import SHORT_BYTES, Answer, Incoming, environ_of, has_head
 from tests.support.rows import each
 
-STRANGER, PROXY = ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
+SERVER, STRANGER, PROXY = ("10.0.0.1", 8000), ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 CUT = b"GET / HTTP/1.1\r\nHost"
 FIELDS = b"Host: push.example.org\r\n"
@@ -64,10 +66,11 @@ def cfg():
     return cfg
 
 
-def as_seen(source, request):
-    """All that tells one request from another, its whole body, and what follows it."""
-    head = request.method, request.uri, request.version, request.headers, request.scheme
-    return head, request.body.read(), request.should_close(), request._expected_100_continue, source.read()
+def as_seen(cfg, source, request, environ):
+    """All that tells one request from another: the environ, the whole body, and what follows the request."""
+    ours = ("wsgi.input", "wsgi.errors", "wsgi.early_hints", "wsgi.file_wrapper", "gunicorn.socket")
+    told = {key: value for key, value in environ.items() if key not in ours}
+    return told, request.body.read(), request.should_close(), request._expected_100_continue, source.read()
 
 
 def outcome(read):
@@ -87,18 +90,23 @@ def test_a_request_is_parsed_as_gunicorn_does_however_it_is_split(cfg, text, pee
     ours, theirs = socket.socketpair()
     with Connection(ours, peer) as connection, theirs:
         connection.begin(clock.monotonic_s(), 100_000)
+        connection.environ = environ_of(cfg, peer, SERVER)
         pieces = [text[at : at + step] for at in range(0, len(text), step)]
         connection._receive = lambda wanted: pieces.pop(0) if pieces else b""
 
         def read():
-            return as_seen(connection, Incoming(cfg, connection, peer))
+            request = Incoming(cfg, connection, peer)
+            return as_seen(cfg, connection, request, request.environ())
 
         assert outcome(read) == outcome(lambda: by_gunicorn(cfg, text, peer, step))
 
 
 def by_gunicorn(cfg, text, peer, step):
     parser = RequestParser(cfg, [text[at : at + step] for at in range(0, len(text), step)], peer)
-    return as_seen(parser.unreader, next(parser))
+    request = next(parser)
+    _, environ = wsgi.create(request, SimpleNamespace(send=bytes), peer, SERVER, cfg)
+    environ["wsgi.multithread"] = True
+    return as_seen(cfg, parser.unreader, request, environ)
 
 
 @each("text", REQUESTS)
@@ -181,11 +189,80 @@ def test_a_body_that_breaks_off_is_the_applications_to_find(cfg, head):
         assert outcome(lambda: request.body.read()) in (b"a", NoMoreData)
 
 
+# --- answers ------------------------------------------------------------------------------------------------
+
+ASKED = [b"GET / HTTP/1.1", b"HEAD / HTTP/1.1", b"GET / HTTP/1.0", b"GET / HTTP/1.0\r\nConnection: keep-alive"]
+LENGTH = ("Content-Length", "4")
+HEADERS = [[], [("Content-Type", "text/plain"), LENGTH], [("X-One", "a"), ("X-One", "b")], [("Location", "/\xfc")]]
+
+
+@each("headers", HEADERS)
+@each("status", ["200 OK", "404 NOT FOUND", "204 NO CONTENT", "304 NOT MODIFIED", "500"])
+@each(
+    "asked", [b"GET / HTTP/1.1", b"HEAD / HTTP/1.1", b"GET / HTTP/1.0", b"GET / HTTP/1.0\r\nConnection: keep-alive"]
+)
+def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, asked, status, headers):
+    monkeypatch.setattr("gunicorn.util.http_date", lambda unix_s=0: "today")
+    for parts in ([], [b"abcd"], [b"ab", b"", b"cd"], [b"abcdef"]):
+        moved_clock.advance(1)
+        request = request_of(cfg, asked)
+        written = Written()
+        answer = Answer(written, request, not request.should_close())
+        answer.start(status, headers)
+        for part in parts:
+            answer.write(part)
+        answer.end()
+        theirs = wsgi.Response(request, by := Written(), cfg)
+        theirs.start_response(status, headers)
+        for part in parts:
+            theirs.write(part)
+        theirs.close()
+        assert written.data == by.data and answer.is_kept != theirs.should_close()
+        assert (answer.status, answer.sent) == (theirs.status_code, theirs.sent)
+        assert answer.is_whole == (answer.is_bodiless or parts != [] or LENGTH not in headers)
+
+
+class Written:
+    """What was written, in place of a connection."""
+
+    is_over = False
+
+    def __init__(self):
+        self.data = b""
+
+    def write(self, data):
+        self.data += data
+
+    sendall = write
+
+
+def request_of(cfg, asked):
+    return next(RequestParser(cfg, [asked + b"\r\nHost: x\r\n\r\n"], STRANGER))
+
+
+@each("value", ["a\r\nSet-Cookie: b", "a\nb", "a\rb", "a\r\n\r\n<script>"])
+def test_no_value_adds_a_line_to_the_head_of_an_answer(cfg, value):
+    answer = Answer(Written(), request_of(cfg, b"GET / HTTP/1.1"), True)
+    with pytest.raises(ValueError):
+        answer.start("200 OK", [("Location", value)])
+    with pytest.raises(ValueError):
+        answer.start("204 NO CONTENT", [LENGTH, ("Location", value)])  # which is sent without a length
+
+
+def test_what_failed_before_its_answer_began_may_be_answered_otherwise_and_not_after(cfg):
+    answer = Answer(written := Written(), request_of(cfg, b"GET / HTTP/1.1"), True)
+    answer.start("200 OK", [LENGTH])
+    answer.start("500 INTERNAL SERVER ERROR", [("Content-Length", "1")], (ValueError, ValueError("x"), None))
+    answer.write(b"f")
+    assert written.data.startswith(b"HTTP/1.1 500 ") and written.data.endswith(b"\r\n\r\nf")
+    with pytest.raises(KeyError):
+        answer.start("200 OK", [], (KeyError, KeyError("y"), None))
+
+
 def test_gunicorn_has_the_two_private_names_that_are_used(cfg):
     ours, theirs = socket.socketpair()
     with Connection(ours) as ours, theirs:
         theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx")
         ours.begin(clock.monotonic_s(), 1_000)
-        request = Incoming(cfg, ours, PROXY)
-        used = request._expected_100_continue is True, Answer(request, ours, cfg)._omits_body is False
+        used = Incoming(cfg, ours, PROXY)._expected_100_continue is True, ours.is_trusted is True
     assert all(used), importlib.metadata.version("gunicorn")
