@@ -35,7 +35,6 @@ def render(alert: Alert, tab: str, **more: Any) -> str:
         tabs=TABS,
         preset=presets.of(alert.preset),
         seen=recent_requests.of_alert(alert.seq),
-        listed=[] if page.is_phone() else listed(),
         **more,
     )
 

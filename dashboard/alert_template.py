@@ -104,20 +104,17 @@ class Preview(NamedTuple):
 
 def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | None = None) -> str:
     """The part of the page; `draft`, if given, replaces the saved templates."""
-    saved, preset = _saved(alert), presets.of(alert.preset)
-    draft = draft or saved
+    draft = draft or _saved(alert)
     kept = _kept(alert)
     try:
         tried = _tried(alert, draft, kept)
         preview, values = _preview(alert, draft, tried), tried.values
     except Refused as refused:
         preview, values = Preview(error=refused.message), {}
-    is_own = preset is presets.of(None) or saved.columns != preset.templates
     return render(
         alert,
         "message",
         draft=draft,
-        is_open=is_own or draft != saved or problem is not None,
         preview=preview,
         problem=problem,
         values=values,

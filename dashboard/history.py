@@ -10,6 +10,7 @@ from flask import Response, redirect, render_template
 from core import accounts, alarms, deletion, local_time, plans, runs
 from core.runs import RunPage
 from dashboard import page
+from dashboard.home import last_days
 from dashboard.page import Page, Problem
 from models import Account, Alert, ApiKey
 from process import clock
@@ -61,7 +62,8 @@ def show_history() -> Page:
 
 
 def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
-    return render_template("history.html", problem=problem, **_list(asked, found, span, newest, _select()))
+    values = _list(asked, found, span, newest, _select())
+    return render_template("history.html", problem=problem, **values, **last_days(current().account, clock.now_ms()))
 
 
 def beside(seq: int) -> dict[str, Any]:
@@ -133,9 +135,9 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
     """The usual filters, and other filters that are set."""
     week = local_time.last_days(7, current().account.time_zone, clock.now_ms())
     usual = {
-        "Today": {"since": week[-1], "until": ""},
         "Last 7 days": {"since": week[0], "until": ""},
         "Failed": {"status": "failed"},
+        "Urgent": {"priority": "urgent"},
     }
     for words, filters in usual.items():
         is_on = filters.items() <= asked.items()

@@ -1,7 +1,7 @@
 """Home: the latest notifications, the first steps that are left, and warnings."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
 from flask import redirect, render_template
@@ -50,17 +50,14 @@ def enter() -> Page:
 def show_home() -> Page:
     """GET /app/."""
     account, now = current().account, clock.now_ms()
-    days = local_time.last_days(CHART_DAYS, account.time_zone, now)
-    counts = notification_days.since(account.seq, days[0])
     newest = notifications.newest_seq(account.seq)
     latest = notifications.page(account.seq, newest + 1, plans.history_begin(account.plan, now), LATEST)
-    watched, stats = attention.Watched.of(account.seq), notification_days.stats(account.seq, days[-1])
-    devices, origin = watched.devices, guards.origin()
+    watched, origin = attention.Watched.of(account.seq), guards.origin()
+    devices = watched.devices
     needs = attention.needs(account, watched, origin.startswith("https://") or page.is_local(origin), now)
     return render_template(
         "home.html",
-        stats=stats,
-        days=[(day, counts.get(day, 0)) for day in days],
+        **last_days(account, now),
         latest=notifications.entries([seq for seq, *_ in latest.rows]),
         newest=newest,
         quiet=_quiet(account, now),
@@ -70,6 +67,14 @@ def show_home() -> Page:
         new_devices=[(one, one.api_key) for one in devices if one.api_key and one.seq > account.known_device_seq],
         public_key=None if devices else push.public_vapid_key(),
     )
+
+
+def last_days(account: Account, now: int) -> dict[str, Any]:
+    """The values of the chart of the last days: their counts, and the account's counters."""
+    days = local_time.last_days(CHART_DAYS, account.time_zone, now)
+    counts = notification_days.since(account.seq, days[0])
+    stats = notification_days.stats(account.seq, days[-1])
+    return {"days": [(day, counts.get(day, 0)) for day in days], "stats": stats}
 
 
 def send_test() -> Page:

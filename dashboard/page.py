@@ -5,6 +5,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import cache
 from io import BytesIO, StringIO
 from itertools import groupby
@@ -28,7 +29,7 @@ from store.search import fold
 from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
-from wire.notification import PRIORITY_WORDS
+from wire.notification import PRIORITY_WORDS, TITLE_PREFIX
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -89,6 +90,8 @@ def install(app: Flask) -> None:
         "icon": icon,
         "ink": ink,
         "tile_color": tile_color,
+        "bare": bare,
+        "dated": dated,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
@@ -277,6 +280,16 @@ def _places(haystack: str, needle: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         yield at, len(needle)
         at = haystack.find(needle, at + len(needle))
+
+
+def bare(title: str) -> str:
+    """A title without the prefix that all delivered ones have."""
+    return title.removeprefix(TITLE_PREFIX)
+
+
+def dated(day: str, layout: str) -> str:
+    """A day (YYYY-MM-DD) formatted by strftime."""
+    return date.fromisoformat(day).strftime(layout)
 
 
 def links(text: str) -> Iterator[tuple[str, bool]]:

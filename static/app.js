@@ -1,5 +1,5 @@
-// On the pages: guesses the time zone at set-up, copies texts, subscribes this browser to pushes, keeps its subscription
-// on the server up to date, and previews templates.
+// On the pages: guesses the time zone at set-up, copies texts, closes menus, subscribes this browser to pushes, keeps its
+// subscription on the server up to date, and previews templates.
 "use strict";
 
 const zone = document.querySelector("select[data-guess=yes]");
@@ -16,13 +16,28 @@ async function copy(element) {
 
 for (const copier of document.querySelectorAll("button[data-copy]")) {
   copier.hidden = false;
+  const tell = (words) => { copier.lastElementChild.textContent = words; };
   copier.addEventListener("click", () => {
     copy(document.getElementById(copier.dataset.copy)).then(
-      () => { copier.textContent = "Copied"; },
-      () => { copier.textContent = "Select it above and copy it"; },
+      () => tell("Copied"),
+      () => tell("Select it above and copy it"),
     );
   });
 }
+
+// An open menu closes with a tap elsewhere, or with Escape.
+const openMenus = () => document.querySelectorAll("details.menu[open]");
+
+document.addEventListener("click", ({ target }) => {
+  for (const one of openMenus()) one.open = one.contains(target);
+});
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const one of openMenus()) {
+    one.open = false;
+    one.querySelector("summary").focus();
+  }
+});
 
 const SUBSCRIBE_LIMIT_MS = 20000;
 const TRYING_AFTER_MS = 4000;
@@ -158,7 +173,7 @@ function insert(path) {
 function inserter(code) {
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "quiet";
+  button.className = "chip";
   button.textContent = code.textContent;
   button.addEventListener("click", () => insert(code.textContent));
   code.replaceWith(button);
@@ -223,7 +238,7 @@ async function preview() {
   part("source").textContent = made.source;
   part("error").textContent = made.error;
   part("error").hidden = !made.error;
-  part("title").textContent = made.title ?? "";
+  part("title").textContent = (made.title ?? "").replace(/^MCP - /, "");
   part("body").textContent = made.body ?? "";
   for (const name of FACTS) {
     part(name).textContent = made[name] ?? "";

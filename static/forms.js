@@ -1,24 +1,17 @@
-// Forms that need no button once scripts run: saves a choice when it changes, filters icons by their names, and closes
-// what a table's row has unfolded. Without scripts there are buttons, and all icons.
+// Forms that need no button once scripts run: saves a choice when it changes, and filters icons by their
+// names. Without scripts there are buttons, and all icons.
 "use strict";
 
-const PREFERS_DARK = "(prefers-color-scheme: dark)";
-
 // Shows the page in the theme that was just saved.
-function wear(theme, dark) {
-  const link = document.querySelector('link[href*="dark.css"]') ?? document.createElement("link");
-  Object.assign(link, { rel: "stylesheet", media: { system: PREFERS_DARK, light: "not all" }[theme] ?? "all" });
-  if (!link.isConnected) {
-    link.href = dark;
-    document.head.append(link);
-  }
+function wear(theme) {
+  document.documentElement.dataset.theme = theme;
   document.querySelector('meta[name="color-scheme"]').content = theme === "system" ? "light dark" : theme;
 }
 
 async function save(form) {
   const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
   if (!answer.ok) throw new Error(String(answer.status));
-  if (form.dataset.dark) wear(form.elements.theme.value, form.dataset.dark);
+  if (form.elements.theme) wear(form.elements.theme.value);
   form.querySelector(".saved").textContent = "Saved";
 }
 
@@ -41,16 +34,3 @@ for (const filter of document.querySelectorAll("input[data-filters]")) {
     none.hidden = icons.some((icon) => !icon.hidden);
   });
 }
-
-const unfolded = () => document.querySelectorAll(".does > details[open]");
-
-document.addEventListener("click", ({ target }) => {
-  for (const one of unfolded()) one.open = one.contains(target);
-});
-document.addEventListener("keydown", ({ key }) => {
-  if (key !== "Escape") return;
-  for (const one of unfolded()) {
-    one.open = false;
-    one.querySelector("summary").focus();
-  }
-});

@@ -16,6 +16,7 @@ async function lookForNews() {
   const link = known ?? document.createElement("a");
   link.href = news.dataset.page;
   link.textContent = `${many} new`;
+  link.className = "fresh";
   if (!known) news.append(link);
 }
 
@@ -36,7 +37,7 @@ function undoable(rows, many, sent) {
   const end = () => { clearTimeout(timer); removeEventListener("pagehide", send); bar.remove(); };
   const failed = () => {
     const said = document.createElement("p");
-    said.className = "note bad-note";
+    said.className = "note bad";
     said.setAttribute("role", "alert");
     said.textContent = "Could not delete them. Try again.";
     put(false);
@@ -49,9 +50,9 @@ function undoable(rows, many, sent) {
   };
   const timer = setTimeout(send, UNDO_MS);
   addEventListener("pagehide", send);
-  bar.className = "undo";
+  bar.className = "toast";
   bar.setAttribute("role", "status");
-  button.type = "button";
+  Object.assign(button, { type: "button", className: "button" });
   button.textContent = "Undo";
   button.addEventListener("click", () => { end(); put(false); boxes[0].focus(); });
   put(true);

@@ -33,12 +33,13 @@ function keyRow(words, ...keys) {
 
 function switchFor() {
   const box = made("input", { type: "checkbox", checked: !isOff() });
+  box.dataset.keysOn = "";
   box.addEventListener("change", () => {
     if (box.checked) localStorage.removeItem(OFF);
     else localStorage.setItem(OFF, "yes");
-    for (const one of document.querySelectorAll(".pick-keys input")) one.checked = box.checked; // the list and Settings have one each
+    for (const one of document.querySelectorAll("[data-keys-on]")) one.checked = box.checked; // the list and Settings have one each
   });
-  return made("label", { className: "pick-keys" }, box, "Use keyboard shortcuts");
+  return made("label", { className: "check" }, box, "Use keyboard shortcuts");
 }
 
 function makeList() {
@@ -46,9 +47,9 @@ function makeList() {
     ...KEYS.map(([key, words]) => keyRow(words, key)),
     ...Object.entries(PAGES).map(([key, [words]]) => keyRow(words, "g", key)),
   ];
-  const close = made("form", { method: "dialog" }, made("button", { className: "quiet" }, "Close"));
+  const close = made("form", { method: "dialog" }, made("button", { className: "button" }, "Close"));
   const heading = made("h2", { id: "keys-heading" }, "Keyboard shortcuts");
-  const list = made("dialog", { id: "keys-list" }, heading, made("dl", {}, ...rows), switchFor(), close);
+  const list = made("dialog", { id: "keys-list" }, heading, made("dl", { className: "list" }, ...rows), switchFor(), close);
   list.setAttribute("aria-labelledby", "keys-heading");
   document.body.append(list);
   return list;
@@ -88,6 +89,7 @@ for (const opener of document.querySelectorAll("[data-keys]")) {
   opener.hidden = false;
   opener.addEventListener("click", showKeys);
 }
+for (const hint of document.querySelectorAll("[data-hint]")) hint.hidden = isOff();
 const setting = document.getElementById("keys-setting");
 if (setting) {
   setting.prepend(switchFor());
@@ -95,18 +97,17 @@ if (setting) {
 }
 if (location.hash === "#search") search()?.focus();
 
-// The list beside a page scrolls by itself. A row that is opened there stays where it was; after another way to the
-// page, its row is shown.
+// A row that is opened in the list beside a page stays where it was; after another way to the page, its row is shown.
 const OPENED = "opened row";
-const openRow = document.querySelector(".siblings .row[aria-current]");
+const openRow = document.querySelector(".list .row[aria-current]");
 
-document.querySelector(".beside")?.firstElementChild.addEventListener("click", ({ target }) => {
+document.querySelector(".split > .list")?.addEventListener("click", ({ target }) => {
   const row = target.closest("a.row");
   if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top]));
 });
 
-if (openRow) {
+if (isSeen(openRow)) {
   const [path, top] = JSON.parse(sessionStorage.getItem(OPENED) ?? "[]");
-  if (path === openRow.pathname) openRow.closest(".siblings").scrollTop += openRow.getBoundingClientRect().top - top;
+  if (path === openRow.pathname) scrollBy(0, openRow.getBoundingClientRect().top - top);
   else openRow.scrollIntoView({ block: "nearest" });
 }

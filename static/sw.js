@@ -5,7 +5,7 @@
 importScripts("/app/static/push.js");
 
 const OFFLINE = "/app/static/offline.html";
-const KEPT = [OFFLINE, "/app/static/app.css", "/app/static/dark.css", "/app/static/icon.svg"];
+const KEPT = [OFFLINE, "/app/static/app.css", "/app/static/logo.svg"];
 const CACHE = "pocketbell-1";
 
 self.addEventListener("install", (event) => {

@@ -60,7 +60,7 @@ def choose(page, site):
         site.send(title, "x")
     page.goto(f"{site.base}/app/notifications")
     page.get_by_role("link", name="Select").click()
-    page.get_by_label("Select MCP - goes").check()
+    page.get_by_label("Select goes").check()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("1 deleted")).to_be_visible()
     expect(page.get_by_role("link", name="goes")).to_be_hidden()

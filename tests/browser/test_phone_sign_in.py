@@ -36,7 +36,7 @@ def open_computer(site, open_context):
 
 def link(site, computer):
     """Have the computer show a code, and return its link as the phone reaches it."""
-    computer.get_by_role("button", name="Sign in on your phone").click()
+    computer.get_by_role("button", name="Add a phone").click()
     label = computer.get_by_role("img", name="QR code with the address").get_attribute("aria-label")
     return site.base + label.partition(PUBLIC)[2]
 

@@ -111,9 +111,9 @@ OF_OWNERS = {
     "rule: value": Form("value", METRIC, "Add rule", {"value": ""}),
     "rule: for": Form("for", METRIC, "Add rule", {"for": "soon"}),
     "rule: silent": Form("silent", METRIC, "Add", {"silent": "1s"}),
-    "history: search": Form("search", "/app/notifications", "Search", {"search": "x" * 201}),
-    "history: status": Form("status", "/app/notifications", "Search", {"status": "lost"}, "More filters"),
-    "history: sender": Form("sender", "/app/notifications", "Search", {"sender": "0"}, "More filters"),
+    "history: search": Form("search", "/app/notifications", "Apply", {"search": "x" * 201}, "More filters"),
+    "history: status": Form("status", "/app/notifications", "Apply", {"status": "lost"}, "More filters"),
+    "history: sender": Form("sender", "/app/notifications", "Apply", {"sender": "0"}, "More filters"),
 }
 with_and_without_scripts = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
 

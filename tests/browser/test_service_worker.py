@@ -189,7 +189,7 @@ def test_without_a_network_there_is_a_page_that_says_so_and_the_wanted_one_comes
     expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
     phone.context.set_offline(False)
     page.get_by_role("link", name="Try again").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Home")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Let it ring once")
     phone.go("/app/settings")
     expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
 

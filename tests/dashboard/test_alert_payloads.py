@@ -112,7 +112,7 @@ def test_each_alert_keeps_its_own_payload(service, owner):
     first, second = AlertPage(service, owner, name="A"), AlertPage(service, owner, name="B")
     first.post({"a": "of the first"})
     second.post({"a": "of the second"})
-    assert "of the first" in first.page.section("Message") and "of the first" not in second.page.section("Message")
+    assert "of the first" in first.page.main and "of the first" not in second.page.main
 
 
 @sqlite_only
@@ -132,7 +132,7 @@ def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(servi
     alert.post(data='{"cost": 9.90}')
     alert.owner.done(alert.path, {"title": "Paid {{ cost }}", "body": "now"})
     page = alert.do("replay")
-    assert page.texts_of("h1") == ["MCP - Paid 9.90"] and in_history(alert.owner) == ("Paid 9.90", "now")
+    assert page.texts_of("h1") == ["Paid 9.90"] and in_history(alert.owner) == ("Paid 9.90", "now")
     assert len(browser.messages) == 2 and alert.row.notification_count == 2
     assert service.caller().get("/stats").json["stats"]["totalNotificationsAllTime"] == 2
     assert alert.kept is not None
@@ -176,7 +176,7 @@ def test_what_is_not_kept_is_not_sent_again(alert):
 def test_recent_requests_are_shown_with_their_answers_newest_first(make_service, push_service, moved_clock):
     service = make_service(WEBPUSH_HOSTS=push_service.origin, MAX_BODY_BYTES="1024")
     alert = AlertPage(service, signed_in(service))
-    assert "Nothing yet" in alert.tab("activity").section("Recent requests")
+    assert "Nothing yet" in alert.tab("activity").main
     alert.post({"a": 1})
     alert.owner.enable(push_service.browser())
     alert.post({"a": 1})
@@ -247,8 +247,8 @@ def test_an_answered_challenge_is_shown_and_the_page_still_waits(alert):
 def test_a_recent_request_leads_to_its_notification_as_long_as_that_is_there(alert):
     made = alert.post({"title": "Disk <b>"}).json["notificationId"]
     alert.post(data="[1")
-    (link,) = [e for e in alert.tab("activity").elements if e.tag == "a" and e.within[-1].tag == "td"]
-    assert (link.attributes["href"], link.text) == (f"/app/notifications/{made}", "MCP - Disk <b>")
+    (link,) = alert.tab("activity").row_links()
+    assert link.attributes["href"] == f"/app/notifications/{made}" and link.text.startswith("Disk <b>")
     alert.owner.post(f"/app/notifications/{made}/delete")
     assert made not in alert.owner.get(f"{alert.path}?tab=activity").text and len(alert.seen) == 2
 

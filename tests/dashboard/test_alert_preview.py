@@ -266,19 +266,6 @@ def test_before_anything_came_the_preview_shows_the_sample(service, alert):
     assert alert.preview("{{ title }}", "", "{}").json["source"] == "With your JSON"
 
 
-def test_a_presets_message_is_folded_until_it_is_changed(alert):
-    path = alert.owner.post("/app/alerts/new", {"preset": "grafana"}).location
-
-    def is_open():
-        page = alert.owner.page(f"{path}?tab=message")
-        (form,) = [e for e in page.elements if e.tag == "textarea" and e.attributes["id"] == "title"]
-        return "open" in form.within[-1].attributes
-
-    assert not is_open()
-    alert.owner.done(path, {"title": "mine"})
-    assert is_open()
-
-
 # --- paths of a payload -------------------------------------------------------------------------------------
 
 
@@ -330,7 +317,7 @@ def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
     }
     assert list(alert.preview("").json["values"].items()) == list(expected.items())
     assert alert.preview("", "", '{"pasted": 1}').json["values"] == {"pasted": "1"}
-    (listed,) = alert.page.texts_of("ul", **{"class": "plain paths"})
+    (listed,) = alert.page.texts_of("ul", **{"class": "paths"})
     assert listed == " ".join(f"{path} {value}".strip() for path, value in expected.items())
 
 

@@ -28,7 +28,8 @@ from tests.support.times import DAY_S
 
 
 def names(owner):
-    return owner.page("/app/alerts").texts_of("strong")
+    page = owner.page("/app/alerts")
+    return [e.text for e in page.elements if e.tag == "strong" and any(one.tag == "a" for one in e.within)]
 
 
 def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service, owner, browser):
@@ -66,7 +67,8 @@ def test_an_alert_that_works_again_is_no_trouble(service, alert):
 def test_how_long_ago_the_last_request_came_reads_well_at_once_and_later(alert, moved_clock, path):
     alert.post({"a": 1})
     for words in ("just now", "yesterday 10:00"):
-        assert {"1 sent", words} <= set(alert.owner.page(path.format(id=alert.row.id)).texts_of("span"))
+        said = alert.owner.page(path.format(id=alert.row.id)).main
+        assert "1 sent" in said and words in said
         moved_clock.advance(DAY_S)
 
 
@@ -300,7 +302,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         key = server.owner_key(hashed=accounts.password_hash(PASSWORD))
         server.flask("alert", "create", OWNER, "Backups", "--title", "{{ title }}")
         remote = Remote(server).sign_in()
-        (path,) = [a["href"] for a in remote.open("/app/alerts").all("a") if a.get("class") == "row"]
+        (path,) = [row.attributes["href"] for row in remote.open("/app/alerts").row_links()]
         page = remote.open(f"{path}?tab=connect")
         shell = shlex.split(snippet(page, "curl"))
         assert shell[0] == "curl"

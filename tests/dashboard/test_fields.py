@@ -20,16 +20,19 @@ def send(caller, title="Disk", **more):
 
 
 def badges(page):
-    return [element.text for element in page.elements if "badge" in element.attributes.get("class", "").split()]
+    """The words of the pictures that stand before titles."""
+    return [one["aria-label"] for one in page.all("svg") if one.get("class", "").startswith("prio ")]
 
 
 # --- one notification ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("priority, word", [(1, "min"), (2, "low"), (4, "high"), (5, "urgent")])
-def test_a_priority_is_a_badge_with_its_word(owner, caller, priority, word):
+@pytest.mark.parametrize(
+    "priority, word", [(1, "Lowest priority"), (2, "Low priority"), (4, "High priority"), (5, "Urgent")]
+)
+def test_a_priority_is_a_picture_with_its_words(owner, caller, priority, word):
     notification_id = send(caller, priority=priority)
-    assert badges(notification_page(owner, notification_id)) == [word]
+    assert word.replace("Lowest", "Min") in notification_page(owner, notification_id).main
     assert badges(owner.page(HISTORY)) == [word]
 
 
@@ -76,7 +79,7 @@ def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
 def test_one_for_the_history_alone_says_so(owner, caller, browser):
     page = notification_page(owner, send(caller, priority=1))
     assert "Saved to History only" in page.section("Devices")
-    assert "stored, not pushed" in page.main and browser.pushes == []
+    assert "Stored, not pushed" in page.main and browser.pushes == []
 
 
 def test_one_that_expired_says_so(service, owner, caller, browser, moved_clock):

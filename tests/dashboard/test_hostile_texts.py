@@ -52,7 +52,7 @@ def test_what_was_searched_for_is_shown_as_it_is(service, owner, text):
     assert [page.value("search") for page in searched] == list(terms)
     marks = searched[1].texts_of("mark")
     assert marks and all(mark in " ".join(text.split()) for mark in marks)
-    assert searched[0].titles() == searched[1].titles() == [f"MCP - a {' '.join(text.split())} b"]
+    assert searched[0].titles() == searched[1].titles() == [f"a {' '.join(text.split())} b"]
     assert searched[2].shape == searched[3].shape
 
 

@@ -338,8 +338,7 @@ def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner):
     for name in names:
         values = [(2, NOW - HOUR_MS), (3, NOW)]
         send(service, values, project=name, metric=name, name=name, unit=name[:32].strip())
-    listed = owner.page("/app/metrics").all("a")
-    rows_of_list = [a["href"] for a in listed if a.get("class") == "row metric"]
+    rows_of_list = [row.attributes["href"] for row in owner.page("/app/metrics").row_links()]
     links = {dict(parse_qsl(urlsplit(href).query))["project"]: href for href in rows_of_list}
     assert set(links) == {name.strip() for name in names}
     plain = owner.page(links["plain"])
@@ -348,7 +347,7 @@ def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner):
 
 
 def check_page_of_metric(owner, name, page, plain):
-    assert page.texts_of("h1") == [joined([name])]
+    assert page.texts_of("h1") == [joined([name, " ", name])]
     unit = name[:32].strip()
     assert unit.split()[-1] in page.main, name
     assert {tag for tag, _ in page.shape} == {tag for tag, _ in plain.shape}, name

@@ -43,7 +43,7 @@ def test_the_web_app_has_a_place_of_its_own(visitor):
 
 
 def test_who_signed_in_sees_the_home_page_first(owner):
-    assert owner.page("/app/").texts_of("h1") == ["Home"]
+    assert owner.page("/app/").texts_of("h1") == ["Let it ring once"]
 
 
 def test_app_without_its_slash_is_the_first_page_too(visitor):

@@ -64,19 +64,19 @@ def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, o
         good.ping(signal)
     bad.ping("/fail")
     page = owner.page("/app/watches")
-    rows = [one.text for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
-    assert [row.split()[0] for row in rows] == ["Bad", "Good", "<b>New</b>"]
+    rows = [row.text for row in page.row_links()]
+    assert [row.startswith(name) for row, name in zip(rows, ("Bad", "Good", "<b>New</b>"), strict=True)] == [True] * 3
     assert "Down since today 10:00" in rows[0] and "Up, next ping by today 11:00" in rows[1]
     assert "New, waiting for the first ping" in rows[2] and all("every hour" in row for row in rows)
     strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
-    assert strips == ["Last ping: 1 failed", "Last 3 pings: 0 failed"]
+    assert strips == ["Last ping: 1 failed", "Last 3 pings: 0 failed", "No pings yet"]
 
 
 def test_the_page_shows_the_texts_of_the_pings_as_text(owner, beat, path):
     beat.ping("/3", data="<script>alert(1)</script>\nline 2")
     page = owner.page(path)
     assert "Failure with exit code 3" in page.text
-    assert "<script>alert(1)</script> line 2" in " ".join(page.texts_of("pre")[-1].split())
+    assert "<script>alert(1)</script> line 2" in " ".join(page.texts_of("pre")[0].split())
     assert "<script>alert(1)" not in owner.get(path).text
 
 

@@ -54,7 +54,7 @@ class AlertPage:
     def seen(self):
         """The recent requests as the page shows them."""
         cells = self.tab("activity").elements
-        return [cell.text for cell in cells if cell.tag == "span" and cell.within[-1].tag == "td"]
+        return [cell.text for cell in cells if cell.attributes.get("class") == "s"]
 
     @property
     def kept(self):
@@ -69,7 +69,7 @@ FACTS = ("priority", "resolved", "repeats", "url", "tag", "arrival")
 def elements_of_preview(page):
     """They are parsed alone: to parse the whole page takes longer than all else that a test does with it."""
     start = page.html.index('<div id="preview"')
-    return Page(page.html[start : page.html.index("<details", start)]).elements
+    return Page(page.html[start : page.html.index("</form>", start)]).elements
 
 
 def preview_of(page):

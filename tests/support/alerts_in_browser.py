@@ -28,9 +28,6 @@ def post(address, payload):
         return json.load(answer)
 
 
-PREFIX = "MCP - "
-
-
 class AlertPage:
     """The page of one alert and the elements on it."""
 
@@ -45,7 +42,7 @@ class AlertPage:
 
     def tab(self, name):
         """Go to a part of the page."""
-        parts = self.page.get_by_role("list", name="Parts of this page")
+        parts = self.page.get_by_role("list", name="Parts of this alert")
         follow(parts.get_by_role("link", name=name))
         expect(parts.locator("[aria-current=page]")).to_have_text(name)
 
@@ -59,9 +56,9 @@ class AlertPage:
 
     @property
     def shown(self):
-        """The title, without its prefix, and the text in the preview."""
+        """The title and the text in the preview."""
         title, body = (self.page.locator(f"#preview [data-{part}]").text_content() for part in ("title", "body"))
-        return title.removeprefix(PREFIX), body
+        return title, body
 
     @property
     def missing(self):
@@ -79,7 +76,7 @@ class AlertPage:
 
     def expect_shown(self, title=None, body=None):
         if title is not None:
-            expect(self.page.locator("#preview [data-title]")).to_have_text(PREFIX + title if title else "")
+            expect(self.page.locator("#preview [data-title]")).to_have_text(title)
         if body is not None:
             expect(self.page.locator("#preview [data-body]")).to_have_text(body)
 

@@ -171,13 +171,17 @@ class Page(HTMLParser):
         """The times on the page, exact to the minute or second, in order."""
         return [time["title"] for time in self.all("time")]
 
+    def row_links(self):
+        """The links that are rows of a list."""
+        return [e for e in self.elements if e.tag == "a" and "row" in e.attributes.get("class", "").split()]
+
     def rows(self):
-        """The addresses of the notifications that are listed, in order."""
-        hrefs = [link.get("href", "").partition("?")[0] for link in self.all("a") if link.get("class") == "row"]
-        return [href.removeprefix("/app/notifications/") for href in hrefs]
+        """The ids of the notifications that are listed, in order."""
+        hrefs = [link.attributes["href"].partition("?")[0] for link in self.row_links()]
+        return [href.removeprefix("/app/notifications/") for href in hrefs if href.startswith("/app/notifications/")]
 
     def titles(self):
-        """The titles of the notifications that are listed, in order."""
+        """The titles of the notifications that are listed, in order, without the prefix that all have."""
         return self.texts_of("strong", dir="auto")
 
     def forms(self, ending):
@@ -413,9 +417,9 @@ def notification_page(owner, notification_id):
 
 def alone(page):
     """The page without the list beside it."""
-    before, _, listed = page.html.partition('<div class="siblings"')
+    before, _, listed = page.html.partition('<div class="list only-split"')
     assert listed, "no list stands beside this page"
-    begin = '<div id="detail">'
+    begin = '<div class="detail" id="detail">'
     return Page(before + begin + listed.partition(begin)[2])
 
 
