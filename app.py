@@ -170,6 +170,7 @@ ROUTES = (
     page("POST", "/devices/resync", dashboard.devices.resync_device, guards.device_token),
     owners("GET", "/", dashboard.home.show_home),
     owners("POST", "/test", dashboard.home.send_test),
+    owners("GET", "/attention", dashboard.home.show_attention),
     owners("GET", "/ring", dashboard.ring.show_ring),
     owners("POST", "/ring", dashboard.ring.ring),
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),

@@ -13,7 +13,7 @@ from store import metric_rules as stored_rules
 from store.heartbeats import Beat
 from store.metric_rules import Rule
 from store.senders import find_receivers
-from wire.notification import TITLE_PREFIX
+from wire.notification import bare
 
 MAX_QUESTIONS = 20
 LAST_IS_GONE = "Your last device no longer exists, according to its push service. Add another."
@@ -89,15 +89,11 @@ def in_order(found: Iterable[Need]) -> list[Need]:
 def _to_answer(account: Account, now: int) -> Iterator[Need]:
     for alarm in alarms.waiting(account.seq):
         times = "once" if alarm.repeats == 1 else f"{alarm.repeats} times"
-        repeated = f"repeated {times}" if alarm.repeats else "it repeats"
-        yield Need("alarm", _bare(alarm.title), "", repeated, alarm.created_at, (alarm.id,))
+        why = f"repeated {times}" if alarm.repeats else ""
+        yield Need("alarm", bare(alarm.title), "", why, alarm.created_at, (alarm.id,))
     since = max(now - LIFE_MS, history_begin(account.plan, now))
     for one in buttons.open_questions(account.seq, since, now, MAX_QUESTIONS):
-        yield Need("question", _bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
-
-
-def _bare(title: str) -> str:
-    return title.removeprefix(TITLE_PREFIX)
+        yield Need("question", bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
 
 
 def _of_watches(watched: Watched, now: int) -> Iterator[Need]:

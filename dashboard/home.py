@@ -1,4 +1,4 @@
-"""Home: the latest notifications, the first steps that are left, and warnings."""
+"""Home: what needs the owner, the first steps that are left, the latest notifications."""
 
 import re
 from typing import Any, NamedTuple
@@ -7,19 +7,20 @@ from urllib.parse import quote_plus
 from flask import redirect, render_template
 
 import push
-from core import accounts, attention, delivery, digests, local_time, plans
-from core.attention import Need
+from core import accounts, attention, delivery, digests, local_time, metric_rules, runs
+from core.attention import Watched
 from dashboard import page
 from dashboard.page import Page
 from models import Account, ApiKey, Device
 from process import clock
 from store import held_notifications, notification_days, notifications
+from store.search import Span, Wanted, count_failed_by_quarter_hour
 from store.senders import Owner
 from web import guards
 from web.context import current, request
 from wire.notification import Content
 
-LATEST = 5
+LATEST = 6
 CHART_DAYS = 14
 PATHS = {  # where the owner does something about a need
     "alarm": "/app/notifications/{}",
@@ -34,10 +35,23 @@ PATHS = {  # where the owner does something about a need
 }
 
 
-class Quiet(NamedTuple):
-    """When the quiet hours in force end (None: there are none), how many are held, and when they are released."""
+STATES = ("down", "firing", "late", "up", "new", "ok", "paused")  # of heartbeats and rules, the worst first
 
-    until: int | None
+
+class Shown(NamedTuple):
+    """A heartbeat or a rule in the list of watches."""
+
+    name: str
+    state: str
+    path: str
+    last_ping_at: int | None = None
+
+
+class Quiet(NamedTuple):
+    """The daily quiet hours (None: off), whether they are in force, how many are held, and when they are released."""
+
+    hours: list[str] | None
+    is_quiet: bool
     held_count: int
     releases: list[int]
 
@@ -50,31 +64,71 @@ def enter() -> Page:
 def show_home() -> Page:
     """GET /app/."""
     account, now = current().account, clock.now_ms()
-    newest = notifications.newest_seq(account.seq)
-    latest = notifications.page(account.seq, newest + 1, plans.history_begin(account.plan, now), LATEST)
-    watched, origin = attention.Watched.of(account.seq), guards.origin()
-    devices = watched.devices
-    needs = attention.needs(account, watched, origin.startswith("https://") or page.is_local(origin), now)
+    answer = _answer(account, now)
+    latest = runs.read(account, Span(answer["newest"] + 1), Wanted(), LATEST).runs
     return render_template(
         "home.html",
+        **answer,
         **last_days(account, now),
-        latest=notifications.entries([seq for seq, *_ in latest.rows]),
-        newest=newest,
+        latest=notifications.entries([run[0].seq for run in latest]),
+        runs={run[0].seq: run for run in latest},
         quiet=_quiet(account, now),
-        devices=devices,
-        has_key=ApiKey.count_live(account.seq) > 0,
-        warnings=[(_sentence(need), _path(need)) for need in needs if need.kind != "new device"],
-        new_devices=[(one, one.api_key) for one in devices if one.api_key and one.seq > account.known_device_seq],
-        public_key=None if devices else push.public_vapid_key(),
+        public_key=None if answer["devices"] else push.public_vapid_key(),
     )
 
 
+def show_attention() -> Page:
+    """GET /app/attention: the part of Home that says what needs the owner, for the page's script."""
+    return render_template("attention.html", **_answer(current().account, clock.now_ms()))
+
+
+def _answer(account: Account, now: int) -> dict[str, Any]:
+    """The values of the part of Home that says how everything is, or what the first steps are."""
+    watched, origin = Watched.of(account.seq), guards.origin()
+    is_secure = origin.startswith("https://") or page.is_local(origin)
+    newest = notifications.newest_seq(account.seq)
+    needs = attention.needs(account, watched, is_secure, now)
+    stats = notification_days.stats(account.seq, local_time.local_day(now, account.time_zone))
+    steps = (True, bool(watched.devices), stats.all_time > 0, ApiKey.count_live(account.seq) > 0, stats.alerts > 0)
+    is_first = not account.hides_first_steps and not all(steps)
+    calm = "Let it ring once" if is_first and not stats.all_time else "All is well"
+    many = "1 thing needs you" if len(needs) == 1 else f"{len(needs)} things need you"
+    return {
+        "heading": many if needs else calm,
+        "needs": [(need, _address(need.kind, *need.ids)) for need in needs],
+        "watches": _watches(watched),
+        "down": sum(beat.state == "down" for beat in watched.beats),
+        "is_up": all(beat.state in ("up", "late") for beat in watched.beats),
+        "beats": len(watched.beats),
+        "devices": watched.devices,
+        "unreachable": sum(device.last_error is not None for device in watched.devices),
+        "newest": newest,
+        "newest_at": notifications.one(newest).created_at if newest else None,
+        "steps": steps,
+        "is_first": is_first,
+    }
+
+
+def _watches(watched: Watched) -> list[Shown]:
+    """The heartbeats and the rules, the worst first."""
+    beats = [
+        Shown(beat.name, beat.state, _address("heartbeat", beat.id), beat.last_ping_at) for beat in watched.beats
+    ]
+    rules = [
+        Shown(metric_rules.metric_title(rule), rule.state, _address("rule", rule.project_id, rule.metric_id))
+        for rule in watched.rules
+    ]
+    return sorted(beats + rules, key=lambda one: STATES.index(one.state))
+
+
 def last_days(account: Account, now: int) -> dict[str, Any]:
-    """The values of the chart of the last days: their counts, and the account's counters."""
+    """The values of the chart of the last days: how many notifications each had and how many of them failed."""
     days = local_time.last_days(CHART_DAYS, account.time_zone, now)
     counts = notification_days.since(account.seq, days[0])
-    stats = notification_days.stats(account.seq, days[-1])
-    return {"days": [(day, counts.get(day, 0)) for day in days], "stats": stats}
+    begin, _ = local_time.day_bounds(days[0], account.time_zone)
+    failed = local_time.count_by_day(count_failed_by_quarter_hour(account.seq, begin), account.time_zone)
+    each = [(day, counts.get(day, 0), min(failed.get(day, 0), counts.get(day, 0))) for day in days]
+    return {"days": each, "stats": notification_days.stats(account.seq, days[-1])}
 
 
 def send_test() -> Page:
@@ -99,22 +153,15 @@ def note_devices() -> Page:
 
 
 def _quiet(account: Account, now: int) -> Quiet | None:
-    """The quiet hours in force and the held notifications; None if there are neither."""
+    """The quiet hours and the held notifications; None if there are neither."""
     held = held_notifications.of_account(account.seq)
-    until = None
-    if account.quiet_hours and local_time.is_quiet(account.quiet_hours, account.time_zone, now):
-        until = local_time.next_change(account.quiet_hours, account.time_zone, now)
-    if not held and until is None:
+    if not held and not account.quiet_hours:
         return None
-    return Quiet(until, sum(one.held_count for one in held), digests.releases(held, now))
+    hours = account.quiet_hours.split("-") if account.quiet_hours else None
+    is_quiet = local_time.is_quiet(account.quiet_hours, account.time_zone, now)
+    return Quiet(hours, is_quiet, sum(one.held_count for one in held), digests.releases(held, now))
 
 
-def _sentence(need: Need) -> str:
-    name = f"“{page.isolated(need.name)}” " if need.name else ""
-    since = f" since {page.near(need.since)}" if need.since else ""
-    return f"{name}{need.said}. {need.why}{since}.".replace("..", ".")
-
-
-def _path(need: Need) -> str:
-    """The page where the owner can do something about it; "" if there is none."""
-    return PATHS.get(need.kind, "").format(*map(quote_plus, need.ids))
+def _address(kind: str, *ids: str) -> str:
+    """The page where the owner can do something about a need of this kind; "" if there is none."""
+    return PATHS.get(kind, "").format(*map(quote_plus, ids))

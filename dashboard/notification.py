@@ -10,7 +10,7 @@ from providers import PROVIDERS
 from store import alarms as stored_alarms
 from store import buttons, deliveries, held_notifications, notifications
 from store.notifications import Entry
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 from wire.notification import DEFAULT_PRIORITY
 
@@ -44,8 +44,10 @@ def show_notification(notification_id: str) -> Page:
 
 
 def acknowledge_notification(notification_id: str) -> Page:
-    """POST /app/notifications/{id}/acknowledge."""
+    """POST /app/notifications/{id}/acknowledge, by its page or by Home."""
     alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
+    if "home" in request.form:
+        return redirect("/app/", 303)
     return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
 
 

@@ -17,7 +17,7 @@ from flask import Flask, Response, flash, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import local_time
+from core import attention, local_time
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
@@ -29,7 +29,7 @@ from store.search import fold
 from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
-from wire.notification import PRIORITY_WORDS, TITLE_PREFIX
+from wire.notification import PRIORITY_WORDS, bare
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -95,7 +95,7 @@ def install(app: Flask) -> None:
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
-    app.context_processor(lambda: {"signed_in": signed_in_account()})
+    app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
 def error_page(refused: Refused) -> str:
@@ -280,11 +280,6 @@ def _places(haystack: str, needle: str) -> Iterator[tuple[int, int]]:
     while at >= 0:
         yield at, len(needle)
         at = haystack.find(needle, at + len(needle))
-
-
-def bare(title: str) -> str:
-    """A title without the prefix that all delivered ones have."""
-    return title.removeprefix(TITLE_PREFIX)
 
 
 def dated(day: str, layout: str) -> str:

@@ -20,8 +20,30 @@ async function lookForNews() {
   if (!known) news.append(link);
 }
 
+// The parts of Home that say how everything is: put anew when they have changed, but not while somebody is about to
+// press a button in them.
+async function lookForChanges() {
+  const first = document.querySelector("[data-live]");
+  if (document.hidden || !first?.dataset.live) return;
+  const address = first.dataset.live;
+  const answer = await fetch(address);
+  if (answer.redirected) first.dataset.live = "";
+  if (answer.redirected || !answer.ok) return;
+  const heading = document.querySelector("h1").textContent;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const now = fresh.getElementById(part.id);
+    if (!now || now.isEqualNode(part) || part.querySelector("form:hover, :focus")) continue;
+    part.replaceChildren(...now.childNodes);
+  }
+  const said = document.querySelector("h1").textContent;
+  if (said === heading) return;
+  document.querySelector("[data-said]").textContent = said;
+  document.title = `${said} – Pocketbell`;
+}
+
 if (news) {
-  const look = () => lookForNews().catch(() => {}); // offline: the next look may succeed
+  const look = () => Promise.all([lookForNews(), lookForChanges()]).catch(() => {}); // offline: the next look may succeed
   setInterval(look, POLL_MS);
   document.addEventListener("visibilitychange", look);
 }

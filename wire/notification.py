@@ -70,6 +70,11 @@ class Content(NamedTuple):
 PLAIN = tuple(Content._field_defaults.values())  # the fields after title and body, if none is set
 
 
+def bare(title: str) -> str:
+    """A title without the prefix that all delivered ones have."""
+    return title.removeprefix(TITLE_PREFIX)
+
+
 class RequestField(NamedTuple):
     """A field of a request to send a notification, which the answer has too if it was set.
 

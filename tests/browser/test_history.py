@@ -33,6 +33,19 @@ def test_what_is_new_is_told_of_and_a_tap_shows_it(page, site, path):
     expect(news).to_have_count(0)
 
 
+def test_home_says_by_itself_what_needs_its_owner(page, site):
+    site.send("first", "x")
+    page.goto(f"{site.base}/app/")
+    heading = page.get_by_role("heading", level=1)
+    before = heading.inner_text()
+    site.send("Freezer", acknowledge=True)
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("button", name="Acknowledge Freezer")).to_be_visible()
+    expect(heading).to_contain_text("you")
+    assert heading.inner_text() != before and page.title().startswith(heading.inner_text())
+    expect(page.locator("[data-said]")).to_have_text(heading.inner_text())
+
+
 def test_what_is_new_moves_nothing_on_the_page(page, site):
     site.send("first", "x")
     page.goto(f"{site.base}/app/notifications")

@@ -108,7 +108,7 @@ def test_what_another_account_has_needs_nobody_here(service, owner, browser, mov
 
 def test_a_notification_that_repeats_needs_its_owner_until_it_is_acknowledged(owner, browser, only, moved_clock):
     rang = ring(owner)
-    assert only() == Need("alarm", "Disk", "", "it repeats", moved_clock.ms, (rang,))
+    assert only() == Need("alarm", "Disk", "", "", moved_clock.ms, (rang,))
     acknowledge(owner, rang)
     assert needs() == []
 

@@ -222,11 +222,11 @@ def test_addresses_in_a_text_are_links_and_nothing_else_is(owner, caller, body, 
 
 
 def test_home_says_what_quiet_hours_hold_and_until_when(service, owner, moved_clock):
-    assert "until today" not in owner.page("/app/").main
+    assert "Quiet hours" not in owner.page("/app/").main
     account_set(service, "--quiet-hours", "09:00-12:00")
-    assert "Quiet hours until today 12:00Change Nothing is held so far." in owner.page("/app/").main
+    assert "Quiet now, until 12:00 Nothing is held." in owner.page("/app/").main
     event(service.alert(), title="held")
     assert "1 held, arrives today 12:00." in owner.page("/app/").main
     moved_clock.advance(2 * 60 * MINUTE_S)
     service.work()
-    assert "Quiet hours" not in owner.page("/app/").main
+    assert "Next: 09:00 to 12:00 Nothing is held." in owner.page("/app/").main

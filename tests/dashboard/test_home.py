@@ -7,7 +7,10 @@ import pytest
 
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import OWNER, account_set
+from tests.support.alarms import ring, rung
+from tests.support.heartbeats import Pinged
 from tests.support.pages import Visitor, alone, device_ids, signed_in
+from tests.support.rules import Ruled
 from tests.support.times import HOUR_S, at
 from web import rate_limits
 
@@ -87,12 +90,12 @@ def test_a_picture_shows_the_same_numbers_as_the_table(service, owner, moved_clo
 # --- the latest ---------------------------------------------------------------------------------------------
 
 
-def test_the_latest_five_are_listed_newest_first(service, owner):
+def test_the_latest_six_are_listed_newest_first(service, owner):
     caller = service.caller()
-    ids = [caller.send(f"n{number}").json["notification"]["id"] for number in range(7)]
+    ids = [caller.send(f"n{number}").json["notification"]["id"] for number in range(8)]
     page = owner.page("/app/")
     assert page.rows() == ids[:1:-1]
-    assert page.titles() == [f"n{number}" for number in (6, 5, 4, 3, 2)]
+    assert page.titles() == [f"n{number}" for number in (7, 6, 5, 4, 3, 2)]
 
 
 def test_the_latest_lead_to_their_pages(service, owner):
@@ -116,7 +119,7 @@ def test_when_nothing_is_wrong_nothing_is_warned_of(service, owner, browser):
 )
 def test_an_address_on_the_network_without_https_is_warned_of(service, address):
     (said,) = warnings(signed_in(service, base_url=address))
-    assert said.startswith("Phones and other computers need https. This page uses http.")
+    assert said.startswith("Phones and other computers need https This page uses http.")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_o
     for _ in range(5):
         hook.post(data=b"{not JSON")
     (said,) = warnings(owner)
-    assert "“Doorbell”" in said and "today 10:00" in said
+    assert "Doorbell is paused" in said and "today 10:00" in said
     hook.set("--active")
     assert warnings(owner) == []
 
@@ -296,6 +299,88 @@ def test_several_things_that_are_wrong_are_each_warned_of(service, push_service)
     service.caller().send()
     add_by_key(service, "Pixel", "t")
     assert len(warnings(owner)) == 3
+
+
+# --- the answer ---------------------------------------------------------------------------------------------
+
+
+def heading(visitor, path="/app/"):
+    """The sentence with which Home begins, and the line of facts below it."""
+    page = visitor.page(path)
+    (facts,) = page.texts_of("p", **{"class": "facts"})
+    return page.texts_of("h1")[0], facts
+
+
+def test_home_begins_with_what_is_so(service, owner, browser):
+    beat = Pinged(service, service.caller(), "--period", "1h")
+    beat.ping()
+    owner.done("/app/first-steps/hide")
+    assert heading(owner) == ("All is well", "1 watch up 1 device reachable")
+    beat.ping("/fail")
+    said, facts = heading(owner)
+    assert said == "1 thing needs you" and facts.startswith("1 of 1 watch down 1 device reachable")
+    Pinged(service, service.caller(), "--period", "1h", name="Sync").ping("/fail")
+    assert heading(owner)[0] == "2 things need you"
+
+
+def test_a_device_that_gets_nothing_is_in_the_facts(service, owner, browser, push_service):
+    owner.enable(push_service.browser())
+    browser.then(413)
+    service.caller().send()
+    assert "1 of 2 devices unreachable" in heading(owner)[1]
+
+
+def test_the_part_for_the_script_says_the_same_as_the_page(service, owner, browser):
+    Pinged(service, service.caller(), "--period", "1h").ping("/fail")
+    assert heading(owner, "/app/attention") == heading(owner)
+    assert "Backup is down" in owner.page("/app/attention").text
+
+
+def test_a_notification_that_repeats_is_acknowledged_in_place(service, owner, browser):
+    rang = ring(service.caller())
+    (form,) = owner.page("/app/").forms("/acknowledge")
+    assert heading(owner)[0] == "1 thing needs you"
+    page = owner.done(form, {"home": "1"}, leads_to="/app/")
+    assert page.texts_of("h1") == ["All is well"]
+    assert rung(service.caller(), rang)[0] == "acknowledged"
+
+
+def test_the_navigation_counts_the_watches_that_are_down_or_fire(service, owner):
+    def counted():
+        return owner.page("/app/keys").texts_of("span", **{"class": "count"})
+
+    caller = service.caller()
+    assert counted() == []
+    Pinged(service, caller, "--period", "1h").ping("/fail")
+    Ruled(service, caller, "> 90").sends(95)
+    assert counted() == ["2 need attention"]
+
+
+def test_the_watches_are_listed_the_worst_first(service, owner):
+    caller = service.caller()
+    for name, signal in (("a", ""), ("b", "/fail"), ("c", "")):
+        Pinged(service, caller, "--period", "1h", name=name).ping(signal)
+    Ruled(service, caller, "> 90").sends(95)
+    words = owner.page("/app/").section("Watches").replace("All watches", " ").split()
+    assert words[:5] == ["Watches", "b,", "Down", "CPU,", "Firing"]
+
+
+def test_a_day_says_how_many_of_its_notifications_failed(service, owner, browser):
+    caller = service.caller()
+    caller.send()
+    browser.then(410)
+    caller.send()
+    titles = [bar["title"] for bar in owner.page("/app/").all("li") if "title" in bar]
+    assert titles[-1] == "Today: 2 notifications, 1 failed"
+
+
+@pytest.mark.parametrize(
+    "hours, said", [("22:00-07:00", "Next: 22:00 to 07:00"), ("09:00-12:00", "Quiet now, until 12:00")]
+)
+def test_the_quiet_hours_are_shown(service, owner, hours, said):
+    assert "Quiet hours" not in owner.page("/app/").texts_of("h2")
+    account_set(service, "--quiet-hours", hours)
+    assert said in owner.page("/app/").section("Quiet hours")
 
 
 # --- first steps --------------------------------------------------------------------------------------------

@@ -119,5 +119,10 @@ def test_a_device_of_another_account_is_no_device(service, stranger, owner, brow
     assert theirs.messages == []
 
 
-def test_it_may_begin_with_a_test(owner):
+def test_home_and_history_lead_to_it_and_the_page_of_keys_has_its_test(owner, browser):
+    owner.done("/app/test")
+    for path in ("/app/", "/app/notifications"):
+        assert "/app/ring" in [link.get("href") for link in owner.page(path).all("a")]
+    page = owner.done("/app/keys", {"name": "x"})
+    assert "/app/ring?test" in [link.get("href") for link in page.all("a")]
     assert owner.page("/app/ring?test").texts_of("textarea") == ["from my own server"]

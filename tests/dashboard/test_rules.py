@@ -178,7 +178,7 @@ def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
     moved_clock.advance(HOUR_S)
     send(caller, 95, project="home")
     assert "> 90firing since today 11:00" in owner.page(address()).section("Rules")
-    assert "“CPU” is 95 %. Rule “> 90” fires since today 11:00." in owner.page("/app/").main
+    assert "CPU is 95 % Rule “> 90” fires · since today 11:00" in owner.page("/app/").main
     moved_clock.advance(6 * HOUR_S)
     send(caller, 80, project="home")
     page = owner.page(address())
@@ -374,8 +374,8 @@ def test_home_warns_of_rules_that_are_firing(owner):
     assert "fires" not in owner.page("/app/").main
     fire(rule, (2, None))
     page = owner.page("/app/")
-    assert "“CPU” is 95 %. Rule “> 90 for 5m” fires" in page.main
-    (link,) = [one["href"] for one in page.all("a") if "/metrics/one" in one["href"]]
+    assert "CPU is 95 % Rule “> 90 for 5m” fires" in page.main
+    (link,) = {one["href"] for one in page.all("a") if "/metrics/one" in one["href"]}
     assert "> 90 for 5m" in owner.page(link).main
 
 

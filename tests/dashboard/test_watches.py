@@ -114,13 +114,13 @@ def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, pa
 
 
 def test_home_warns_of_what_is_down(owner, beat, path):
-    assert "is down. It failed" not in owner.page("/app/").text
+    assert "is down It failed" not in owner.page("/app/").text
     beat.ping("/fail")
     page = owner.page("/app/")
-    assert "“Backup” is down. It failed since today 10:00." in page.text
+    assert "Backup is down It failed · since today 10:00" in page.text
     assert path in [link["href"] for link in page.all("a")]
     beat.ping()
-    assert "is down. It failed" not in owner.page("/app/").text
+    assert "is down It failed" not in owner.page("/app/").text
 
 
 def test_the_ping_key_is_shown_made_and_replaced(service, owner):
