@@ -34,7 +34,6 @@ def answer_notification(notification_id: str) -> Page:
     position = request.form.get("position", "")
     try:
         answers.answer(current().account, notification_id, int(position) if POSITION.fullmatch(position) else -1)
-        flash("Answer saved.")
     except Refused as refused:
         if refused.status != 409:
             raise

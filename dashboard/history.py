@@ -16,6 +16,7 @@ from models import Account, Alert, ApiKey
 from process import clock
 from store import notifications
 from store.database import AFTER_ALL
+from store.history import Sent, by_sender
 from store.notifications import Entry
 from store.search import Found, Span, Wanted, search, span_between
 from web.context import current, request
@@ -24,6 +25,7 @@ from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
+MAX_RANG = 5
 MAX_NEW = 99  # new notifications that are counted
 MAX_CHOSEN = runs.MAX_READ  # notifications of a form: all of a page
 MAX_CSV_ROWS = 100_000
@@ -63,7 +65,24 @@ def show_history() -> Page:
 
 def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
     values = _list(asked, found, span, newest, _select())
-    return render_template("history.html", problem=problem, **values, **last_days(current().account, clock.now_ms()))
+    if not page.is_phone():  # too narrow for what stands beside the list
+        values |= last_days(current().account, clock.now_ms()) | {"rang": _rang()}
+    return render_template("history.html", problem=problem, **values)
+
+
+def _rang() -> list[tuple[Sent, Alert | ApiKey, str]]:
+    """The alerts and keys that sent most in the last seven days, each with the query for what it sent."""
+    account = current().account
+    first_day = local_time.last_days(7, account.time_zone, clock.now_ms())[0]
+    begin, _ = local_time.day_bounds(first_day, account.time_zone)
+    alerts = {one.seq: one for one in Alert.of_account(account.seq)}
+    keys = {one.seq: one for one in ApiKey.of_account(account.seq)}
+    rang = list[tuple[Sent, Alert | ApiKey, str]]()
+    for sent in by_sender(account.seq, begin):
+        sender = alerts.get(sent.alert_seq or 0) or keys.get(sent.api_key_seq or 0)
+        if sender:  # neither deleted nor Pocketbell itself
+            rang.append((sent, sender, _query({"sender": sender.id, "since": first_day})))
+    return rang[:MAX_RANG]
 
 
 def beside(seq: int) -> dict[str, Any]:

@@ -31,9 +31,10 @@ const openMenus = () => document.querySelectorAll("details.menu[open]");
 document.addEventListener("click", ({ target }) => {
   for (const one of openMenus()) one.open = one.contains(target);
 });
-document.addEventListener("keydown", ({ key }) => {
-  if (key !== "Escape") return;
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
   for (const one of openMenus()) {
+    event.preventDefault();
     one.open = false;
     one.querySelector("summary").focus();
   }

@@ -14,7 +14,10 @@ const PAGES = {
   q: ["Quiet hours", "/app/quiet"],
   s: ["Settings", "/app/settings"],
 };
-const KEYS = [["/", "Search"], ["j", "Next in a list"], ["k", "Previous in a list"], ["Enter", "Open"], ["?", "This list"]];
+const KEYS = [
+  ["/", "Search"], ["j", "Next in a list"], ["k", "Previous in a list"], ["Enter", "Open"], ["Escape", "Back to the list"],
+  ["?", "This list"],
+];
 
 const isOff = () => { try { return localStorage.getItem(OFF) !== null; } catch { return false; } };
 const isSeen = (element) => element?.checkVisibility?.() ?? Boolean(element); // Safari has it from 17.4 on
@@ -59,10 +62,21 @@ const showKeys = () => (document.getElementById("keys-list") ?? makeList()).show
 
 // Moves along the rows that are seen: from the focused one, or from the one whose page this is.
 function move(step) {
-  const rows = [...document.querySelectorAll("main a.row")].filter(isSeen);
+  const seen = [...document.querySelectorAll("main a.row")].filter(isSeen), listed = seen.filter((row) => row.closest(".list"));
+  const rows = listed.length ? listed : seen;
   const focused = rows.findIndex((row) => row.parentElement.contains(document.activeElement)); // or the box that selects it
   const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute("aria-current")) : focused;
   rows[Math.max(0, at + step)]?.focus();
+}
+
+// From what is open to its row in the list: beside it, or on the page before.
+function leave() {
+  const back = document.querySelector("#detail .back");
+  if (isSeen(openRow)) openRow.focus();
+  else if (back) {
+    sessionStorage.setItem(LEFT, location.pathname);
+    location.assign(back.href);
+  }
 }
 
 const ACTIONS = {
@@ -70,7 +84,10 @@ const ACTIONS = {
   "?": showKeys,
   j: () => move(1),
   k: () => move(-1),
+  Escape: leave,
 };
+const OPENED = "opened row", LEFT = "left row";
+const openRow = document.querySelector(".list .row[aria-current]");
 let prefixAt = -Infinity; // when "g" was pressed
 
 addEventListener("keydown", (event) => {
@@ -98,16 +115,19 @@ if (setting) {
 if (location.hash === "#search") search()?.focus();
 
 // A row that is opened in the list beside a page stays where it was; after another way to the page, its row is shown.
-const OPENED = "opened row";
-const openRow = document.querySelector(".list .row[aria-current]");
-
-document.querySelector(".split > .list")?.addEventListener("click", ({ target }) => {
-  const row = target.closest("a.row");
-  if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top]));
+// Whoever opened it with the keyboard is at its heading, and after Escape at its row again.
+document.querySelector(".split > .list")?.addEventListener("click", (event) => {
+  const row = event.target.closest("a.row"), byKey = event.detail === 0;
+  if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top, byKey]));
 });
 
+const [opened, openedAt, byKey] = JSON.parse(sessionStorage.getItem(OPENED) ?? "[]");
+if (byKey && opened === location.pathname) document.querySelector("#detail h1")?.focus({ preventScroll: true });
+const left = sessionStorage.getItem(LEFT);
+if (left && !openRow) [...document.querySelectorAll(".list a.row")].find((row) => row.pathname === left)?.focus();
+sessionStorage.removeItem(LEFT);
+
 if (isSeen(openRow)) {
-  const [path, top] = JSON.parse(sessionStorage.getItem(OPENED) ?? "[]");
-  if (path === openRow.pathname) scrollBy(0, openRow.getBoundingClientRect().top - top);
+  if (opened === openRow.pathname) scrollBy(0, openRow.getBoundingClientRect().top - openedAt);
   else openRow.scrollIntoView({ block: "nearest" });
 }

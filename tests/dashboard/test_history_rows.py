@@ -1,13 +1,15 @@
 """How the rows of the history look: in two lines or, for an account that asks for it, in one."""
 
 from tests.support.accounts import OTHER
-from tests.support.pages import HISTORY, sent
+from tests.support.pages import HISTORY, event, sent
+from tests.support.times import DAY_S
 
 
 def is_dense(page):
     """Whether the rows are in one line."""
-    return [rows["class"].split() for rows in page.all("ul") if "rows" in rows.get("class", "").split()] == [
-        ["rows", "dense"]
+    return next(rows["class"].split() for rows in page.all("ul") if "rows" in rows.get("class", "")) == [
+        "rows",
+        "dense",
     ]
 
 
@@ -30,3 +32,46 @@ def test_the_filters_and_the_page_stay(owner, caller):
     page = owner.page(f"{HISTORY}?search=bell")
     (form,) = [one["action"] for one in page.all("form") if "/rows" in one["action"]]
     assert owner.post(form, {"dense": "1"}).location == f"{HISTORY}?search=bell"
+
+
+# --- what stands beside the list ----------------------------------------------------------------------------
+
+
+def rang(page):
+    """Who rang in the last days, and how often."""
+    return page.section("Who rang in the last 7 days").removeprefix("Who rang in the last 7 days").strip()
+
+
+def test_who_rang_most_in_the_last_days_leads_to_what_they_sent(service, owner, moved_clock):
+    nas, laptop = service.caller(name="nas"), service.caller(name="laptop")
+    sent(laptop, "too long ago")
+    moved_clock.advance(7 * DAY_S)
+    sent(nas, "a", "b")
+    ids = sent(laptop, "c")
+    page = owner.page(HISTORY)
+    assert rang(page) == "nas 2 notifications laptop 1 notification"
+    of_laptop = [one["href"] for one in page.all("a") if "sender=" in one.get("href", "")][1]
+    assert owner.page(of_laptop).rows() == ids
+
+
+def test_failed_ones_are_counted_beside_who_sent_them(owner, caller, browser):
+    browser.then(400)
+    sent(caller, "Bell")
+    sent(caller, "Bell")
+    page = owner.page(HISTORY)
+    assert rang(page) == "backup script 1 failed · 2 notifications"
+    assert "Today: 2 notifications, 1 failed" in [one.get("aria-label") for one in page.all("a")]
+
+
+def test_a_deleted_alert_and_another_account_are_not_among_who_rang(service, owner, stranger, hook, caller):
+    sent(service.caller(email=OTHER), "Bell")
+    event(hook)
+    sent(caller, "Bell")
+    owner.post(f"/app/alerts/{hook.id}/delete")
+    assert rang(owner.page(HISTORY)) == "backup script 1 notification"
+
+
+def test_a_phone_has_no_room_for_it(owner, caller):
+    sent(caller, "Bell")
+    phone = owner.get(HISTORY, headers={"User-Agent": "Mobile"}).text
+    assert "Who rang" not in phone and "Bell" in phone
