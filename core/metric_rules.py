@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any
 
-from core.durations import seconds_of, short
+from core.durations import in_words, seconds_of, short
 from models import Account
 from store import metric_rules as stored
 from store.database import transaction
@@ -19,6 +19,7 @@ MAX_RULES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 1, 31 * 86_400
 MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
 SILENT = "silent"
+WORDS = {">": "above", ">=": "at least", "<": "below", "<=": "at most", "=": "equal to", "!=": "not"}
 OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -84,6 +85,14 @@ def rule_text(rule: Rule) -> str:
         return f"{SILENT} {short(rule.for_s)}"
     lasting = f" for {short(rule.for_s)}" if rule.for_s else ""
     return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
+
+
+def rule_words(rule: Rule, unit: str = "") -> str:
+    """The rule in words: "above 90 % for 5 min", "nothing for 1 day"."""
+    if rule.operator == SILENT:
+        return f"nothing for {in_words(rule.for_s)}"
+    lasting = f" for {in_words(rule.for_s)}" if rule.for_s else ""
+    return f"{WORDS[rule.operator]} {measured_text(rule.threshold or 0.0, unit)}{lasting}"
 
 
 def measured_text(value: float, unit: str | None) -> str:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from process.clock import DAY_MS
 from store import heartbeats
-from store.heartbeats import Beat
+from store.heartbeats import Beat, KeptPing
 
 COUNTED_MS = 30 * DAY_MS
+SLOTS = 30
 FEW_RUNS = 4  # of fewer, none is usual
 
 Moments = list[tuple[str, int]]  # kinds of pings, or states, and their times, oldest first
@@ -26,6 +27,11 @@ class Record(NamedTuple):
     outcomes: list[
         str
     ]  # of each ping, `success`, `late`, `fail`, `start` or `log`, and `late` for one that is missing
+
+    @property
+    def slots(self) -> list[str]:
+        """The latest outcomes of runs, newest last."""
+        return [one for one in self.outcomes if one not in ("start", "log")][-SLOTS:]
 
     @property
     def run_time(self) -> int | None:
@@ -48,6 +54,13 @@ def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
     for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
         (changes if is_change else pings)[seq].append((word, at))
     return {beat.seq: record(beat.state, pings[beat.seq], changes[beat.seq], now) for beat in beats}
+
+
+def record_of(beat: Beat, pings: list[KeptPing], now: int) -> Record:
+    """The record of a heartbeat with these pings, newest first."""
+    return record(
+        beat.state, [(ping.kind, ping.received_at) for ping in reversed(pings)], heartbeats.changes(beat.seq), now
+    )
 
 
 def record(state: str, pings: Moments, changes: Moments, now: int) -> Record:

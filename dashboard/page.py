@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -80,10 +81,12 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "lasting": in_words}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near}
+    times |= {"lasting": in_words, "took": took}
     texts = {
         "number": number,
         "value": value,
+        "percent": percent,
         "excerpt": excerpt,
         "hits": hits,
         "links": links,
@@ -219,6 +222,16 @@ def age(at: int) -> str:
     length, unit = next(one for one in AGES if days >= one[0])
     count = days // length
     return f"{count} {unit}{'' if count == 1 else 's'} ago"
+
+
+def took(ms: int) -> str:
+    """How long a run took, in its two greatest units; "1 s" if it was shorter."""
+    return in_words(max(1, round(ms / 1000)), 2)
+
+
+def percent(share: float) -> str:
+    """A share as "94.1 %"; "100 %" only if it is all."""
+    return f"{math.floor(share * 1000) / 10:g} %"
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

@@ -15,6 +15,7 @@ from process import clock
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_metric_rules
 from store.heartbeats import Beat, newest_pings
+from store.metric_rules import Rule
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
@@ -25,29 +26,37 @@ SHOWN_PINGS = 8  # older ones are folded
 IN_ORDER = ("down", "late", "up", "new", "paused")
 
 
-def show_watches(typed: dict[str, str] = NEW, problem: Problem | None = None) -> str:
+def show_watches() -> str:
     """GET /app/watches."""
-    account = current().account
+    account, now = current().account, clock.now_ms()
     beats = sorted(stored_heartbeats.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
     rules = sorted(stored_metric_rules.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
-    records = uptime.records(account.seq, beats, clock.now_ms())
+    records = uptime.records(account.seq, beats, now)
+    values = stored_metric_rules.latest_values(account.seq, now)
     return render_template(
         "watches.html",
         beats=[(beat, heartbeats.schedule_words(beat), records[beat.seq]) for beat in beats],
-        rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
+        rules=[_shown_rule(rule, *values.get(rule.seq, (None, ""))) for rule in rules],
         by_key=f"{guards.origin()}/ping/{account.ping_key}",
-        typed=typed,
-        problem=problem,
     )
 
 
+def _shown_rule(rule: Rule, value: float | None, unit: str) -> tuple[Rule, str, str, float | None, str]:
+    return rule, metric_rules.metric_title(rule), metric_rules.rule_words(rule, unit), value, unit
+
+
+def show_new_heartbeat(typed: dict[str, str] = NEW, problem: Problem | None = None) -> str:
+    """GET /app/watches/new."""
+    return render_template("new_heartbeat.html", typed=typed, problem=problem)
+
+
 def create_heartbeat() -> Page:
-    """POST /app/watches."""
+    """POST /app/watches/new."""
     typed = _typed()
     try:
         made = heartbeats.create_heartbeat(current().account, _settings(typed), clock.now_ms())
     except Refused as refused:
-        return show_watches(typed, Problem.of(refused)), 422
+        return show_new_heartbeat(typed, Problem.of(refused)), 422
     return redirect(f"/app/watches/{made.id}", 303)
 
 
@@ -120,13 +129,15 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         "grace": short(beat.grace_s),
         "priority": str(beat.priority),
     }
+    pings = newest_pings(beat.seq)
+    record = uptime.record_of(beat, pings, clock.now_ms())
     return render_template(
         "watch.html",
         beat=beat,
-        pings=newest_pings(beat.seq),
+        pings=list(zip(pings, record.outcomes[len(pings) - 1 :: -1], record.run_times[::-1], strict=False)),
         shown=SHOWN_PINGS,
         schedule=heartbeats.schedule_words(beat),
-        record=uptime.records(beat.account_seq, [beat], clock.now_ms())[beat.seq],
+        record=record,
         address=f"{guards.origin()}/ping/{beat.ping_id}",
         typed=typed or saved,
         problem=problem,

@@ -88,6 +88,11 @@ ALL = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
 OF_METRIC = Query(
     Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
 )
+LATEST_VALUES = (
+    "SELECT r.seq, m.value, m.unit FROM metric_rule r JOIN metric_series s ON s.account_seq = r.account_seq"
+    " AND s.project_id = r.project_id AND s.metric_id = r.metric_id JOIN metric m ON m.seq = (SELECT seq FROM metric"
+    " WHERE series_seq = s.seq AND timestamp <= ? ORDER BY timestamp DESC, seq DESC LIMIT 1) WHERE r.account_seq = ?"
+)
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
 IS_FIRING = "state = 'firing'"
@@ -159,6 +164,11 @@ def count_firing(account_seq: int) -> int:
 def of_account(account_seq: int) -> list[Rule]:
     """The account's rules, newest first."""
     return ALL.all((account_seq,))
+
+
+def latest_values(account_seq: int, now: int) -> dict[int, tuple[float, str]]:
+    """By the seq of each of the account's rules, the latest value of its metric, and its unit."""
+    return {seq: (value, unit or "") for seq, value, unit in run(LATEST_VALUES, (now, account_seq))}
 
 
 def of_metric(account_seq: int, project_id: str, metric_id: str) -> list[Rule]:

@@ -28,7 +28,7 @@ def settings_of(service):
 
 def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
     owner.get("/app/watches")
-    page = owner.page(owner.post("/app/watches", FORM).location)
+    page = owner.page(owner.post("/app/watches/new", FORM).location)
     (line,) = lines_of(service, "heartbeat", "list", EMAIL)
     assert settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]
     address = line[-1].replace("http://127.0.0.1:8000", "http://localhost")
@@ -52,7 +52,7 @@ def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
 )
 def test_what_is_wrong_with_the_form_is_said_and_what_was_typed_is_kept(service, owner, field, text, problem):
     owner.get("/app/watches")
-    page = owner.refused("/app/watches", {**FORM, field: text})
+    page = owner.refused("/app/watches/new", {**FORM, field: text})
     assert problem in page.said("alert")[0] and page.value("name") in ("Mail", "")
     assert settings_of(service) == []
 
@@ -65,17 +65,33 @@ def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, o
     bad.ping("/fail")
     page = owner.page("/app/watches")
     rows = [row.text for row in page.row_links()]
-    assert [row.startswith(name) for row, name in zip(rows, ("Bad", "Good", "<b>New</b>"), strict=True)] == [True] * 3
-    assert "Down since today 10:00" in rows[0] and "Up, next ping by today 11:00" in rows[1]
-    assert "New, waiting for the first ping" in rows[2] and all("every hour" in row for row in rows)
+    assert [row.startswith(name) for row, name in zip(rows, ("Bad", "Up: Good", "<b>New</b>"), strict=True)] == [True] * 3
+    assert "Down since today 10:00" in rows[0] and "just now" in rows[1]
+    assert "Waiting for the first ping" in rows[2] and all("every hour" in row for row in rows)
     strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
-    assert strips == ["Last ping: 1 failed", "Last 3 pings: 0 failed", "No pings yet"]
+    assert strips == ["Last ping, 1 failed", "Last 2 pings, none failed", "No pings yet"]
+
+
+def test_uptime_and_run_time_are_listed_and_on_the_page(owner, beat, path, moved_clock):
+    for signal, later_s in (("/start", 725), ("", HOUR_S / 2), ("/fail", HOUR_S / 2)):
+        beat.ping(signal)
+        moved_clock.advance(later_s)
+    (row,) = [row.text for row in owner.page("/app/watches").row_links()]
+    assert "uptime 50 %" in row and "run time 12 min 5 s" in row
+    text = owner.page(path).text
+    assert "Uptime, 30 days50 %" in text.replace(" Uptime", "Uptime") and "12 min 5 s · " in text
+    assert "Down since today 10:42" in text and "failed" in text
+
+
+def test_a_cron_expression_is_told_in_words_beside_itself(owner, path):
+    page = owner.done(path, FORM)
+    assert "every day at 03:00 0 3 * * *" in page.text
 
 
 def test_the_page_shows_the_texts_of_the_pings_as_text(owner, beat, path):
     beat.ping("/3", data="<script>alert(1)</script>\nline 2")
     page = owner.page(path)
-    assert "Failure with exit code 3" in page.text
+    assert "Failed with exit code 3" in page.text
     assert "<script>alert(1)</script> line 2" in " ".join(page.texts_of("pre")[0].split())
     assert "<script>alert(1)" not in owner.get(path).text
 
@@ -106,7 +122,8 @@ def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, pa
     owner.done(f"{path}/pause", leads_to=path)
     page = owner.page("/app/watches")
     assert "Paused" in page.text and page.forms("/pause") == []
-    assert "Up" not in owner.done(page.forms("/resume")[0], {"list": "1"}, leads_to="/app/watches").text
+    resumed = owner.done(page.forms("/resume")[0], {"list": "1"}, leads_to="/app/watches")
+    assert "Waiting for the first ping" in resumed.text
     assert owner.page("/app/watches").forms("/pause") == [f"{path}/pause"]
     assert "This cannot be undone" in owner.page(path).confirmation(f"{path}/delete")
     owner.post(f"{path}/delete")
