@@ -87,7 +87,7 @@ def rule_text(rule: Rule) -> str:
     return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
 
 
-def rule_words(rule: Rule, unit: str = "") -> str:
+def rule_words(rule: Rule, unit: str | None) -> str:
     """The rule in words: "above 90 % for 5 min", "nothing for 1 day"."""
     if rule.operator == SILENT:
         return f"nothing for {in_words(rule.for_s)}"

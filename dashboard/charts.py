@@ -49,6 +49,14 @@ def ranges(plan: str) -> dict[str, Range]:
     return {one.name: one for one in RANGES if one.days <= PLANS[plan].history_days}
 
 
+def mean(buckets: Sequence[Bucket]) -> float:
+    """Of all values, without a sum that could be beyond a double."""
+    count = sum(one.values for one in buckets)
+    found = sum(one.mean * (one.values / count) for one in buckets)
+    least, most = min((one.least for one in buckets), default=0.0), max((one.most for one in buckets), default=0.0)
+    return min(max(found, least), most)
+
+
 def runs(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
     """The parts that have values, split where a line breaks: where values are missing.
 

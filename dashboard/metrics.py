@@ -1,5 +1,6 @@
 """Metrics: the list by project, the page of a metric with its chart, table and rules, and its values as CSV."""
 
+from collections import defaultdict
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -24,25 +25,29 @@ MAX_VALUES = 100_000  # of a download: the newest
 VALUES_AT_ONCE = 500
 MAX_CHARTED = 600_000  # values of a chart: the newest. A value each minute for a year; they take a third of a second
 SPARK_PARTS = 24
+MOST_DAYS_OF_EXTENT = 7  # the least and greatest of a longer time take too long for each of a hundred metrics
 MAX_FIRINGS = 100  # in the table: the newest
 NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
 SAMPLE = (18.2, 18.0, 17.9, 18.4, 19.6, 20.4, 20.9, 21.3, 21.2, 21.4, 20.8, 20.9, 21.5)  # of a new account's page
 
 
 class Series(NamedTuple):
-    """A metric in the list: its ids, its latest value, and the points of its chart."""
+    """A metric in the list: its ids, latest value, rules (firing ones first), the points of its chart, and extent."""
 
     project_id: str
     metric_id: str
     latest: MetricValue
+    rules: list[tuple[Rule, str]]
     points: list[Point]
+    extent: tuple[float, float] | None  # None: not known
 
 
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
     found = custom_metrics.list_series(current().account.seq, asked())
-    series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, chosen, now))]
+    rules = _rules_by_metric()
+    series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, rules[ids], chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
         "metrics.html",
@@ -55,12 +60,21 @@ def show_metrics() -> Page:
     )
 
 
-def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
-    latest, width = _latest(ids, now), chosen.span // SPARK_PARTS
+def _rules_by_metric() -> defaultdict[tuple[str, str], list[Rule]]:
+    by_metric = defaultdict[tuple[str, str], list[Rule]](list)
+    for rule in _firing_first(stored_metric_rules.of_account(current().account.seq)):
+        by_metric[rule.project_id, rule.metric_id].append(rule)
+    return by_metric
+
+
+def _listed(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> Series | None:
+    account_seq, latest, since = current().account.seq, _latest(ids, now), now - chosen.span + 1
     if latest is None:
         return None
-    samples = custom_metrics.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
-    return Series(*ids, latest, charts.points(samples, SPARK_PARTS))
+    samples = custom_metrics.samples(account_seq, ids, since, chosen.span // SPARK_PARTS, SPARK_PARTS)
+    extent = custom_metrics.extent(account_seq, ids, since, now) if chosen.days <= MOST_DAYS_OF_EXTENT else None
+    texts = [(rule, metric_rules.rule_words(rule, latest.unit)) for rule in rules]
+    return Series(*ids, latest, texts, charts.points(samples, SPARK_PARTS), extent)
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
@@ -87,7 +101,7 @@ def show_metric(
         project_id=ids[0],
         metric_id=ids[1],
         latest=latest,
-        **_course(ids, rules, chosen, now),
+        **_course(ids, rules, chosen, now, latest.unit if latest else ""),
         most_firings=MAX_FIRINGS,
         most_charted=MAX_CHARTED,
         most_values=MAX_VALUES,
@@ -118,12 +132,12 @@ def _exact(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> dict[str, Any]:
+def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int, unit: str | None) -> dict[str, Any]:
     """The page's values of the range: the table, the picture, the browser's drawing, the firings of rules."""
     account = current().account
     since = chosen.begin(account.time_zone, now)
     buckets = custom_metrics.buckets(account.seq, ids, since, now, chosen.width, MAX_CHARTED)
-    found, texts = charts.runs(buckets), {rule.seq: metric_rules.rule_text(rule) for rule in rules}
+    found, texts = charts.runs(buckets), {rule.seq: metric_rules.rule_words(rule, unit) for rule in rules}
     means = charts.points([(one.place, one.mean) for one in buckets], chosen.span // chosen.width)
     firings = firings_within(list(texts), since, now)
     around = {
@@ -140,6 +154,7 @@ def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) ->
         "buckets": [(since + bucket.place * chosen.width, bucket) for bucket in buckets],
         "least": min((bucket.least for bucket in buckets), default=0.0),
         "most": max((bucket.most for bucket in buckets), default=0.0),
+        "mean": charts.mean(buckets),
         "is_cut": sum(bucket.values for bucket in buckets) == MAX_CHARTED,
         "rules": [(rule, texts[rule.seq]) for rule in rules],
         "firings": [(texts[seq], firing) for seq, firing in firings],
@@ -148,9 +163,11 @@ def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) ->
 
 def _rules(ids: tuple[str, str]) -> list[Rule]:
     """The metric's rules, firing ones first."""
-    return sorted(
-        stored_metric_rules.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
-    )
+    return _firing_first(stored_metric_rules.of_metric(current().account.seq, *ids))
+
+
+def _firing_first(rules: list[Rule]) -> list[Rule]:
+    return sorted(rules, key=lambda rule: rule.state != metric_rules.FIRING)
 
 
 def download_metric() -> Response:

@@ -140,6 +140,7 @@ SAMPLES = (  # the last value of each part: as many look-ups as parts, however m
     " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
     " FROM (SELECT value FROM json_each(:places)) place) part WHERE last IS NOT NULL"
 )
+EXTENT = f"SELECT min(value), max(value) {OF_SERIES} AND timestamp BETWEEN :since AND :until"
 NEWEST = Query(
     TimedValue,
     f"SELECT {columns(TimedValue, 'metric')} {OF_SERIES} AND timestamp BETWEEN :since AND :until"
@@ -204,6 +205,12 @@ def samples(account_seq: int, series: tuple[str, str], since: int, width: int, p
     """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
     places = as_json(list(range(parts)))
     return run(SAMPLES, _of(account_seq, series, since=since, width=width, places=places)).fetchall()
+
+
+def extent(account_seq: int, series: tuple[str, str], since: int, until: int) -> tuple[float, float] | None:
+    """The least and the greatest value between these times; None if there is none."""
+    least, most = run(EXTENT, _of(account_seq, series, since=since, until=until)).fetchone()
+    return None if least is None else (least, most)
 
 
 def newest(account_seq: int, series: tuple[str, str], since: int, until: int, limit: int) -> list[TimedValue]:

@@ -28,6 +28,7 @@ from tests.support.hostile import HOSTILE
 from tests.support.pages import drawing, joined
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
+from tests.support.rules import Ruled
 from tests.support.times import MINUTE_MS, at_little_cost
 
 NOW = 1_795_255_200_000  # of the clock that stands still
@@ -109,13 +110,28 @@ def test_metrics_are_listed_by_project_in_order_with_their_latest_values(service
     send(service, [(9, NOW - 1000), (1234.5, NOW), (8, NOW - 2000)], project="a", metric="m", name="Of a")
     page = owner.page("/app/metrics")
     assert page.texts_of("h2") == ["a", "b"] and page.texts_of("strong") == ["Of a", "A", "Z"]
-    assert page.texts_of("span", **{"class": "value"}) == ["1,234.50 °C", "2 kWh", "1 °C"]
+    assert page.texts_of("span", **{"class": "value"}) == ["1,234.50 °Cmin 8 · max 1,234.50", "2 kWhmin 2 · max 2", "1 °Cmin 1 · max 1"]
+
+
+def test_the_least_and_the_greatest_of_a_long_time_are_not_listed(service, owner):
+    send(service, 1)
+    page = owner.page("/app/metrics?range=30+d")
+    assert page.texts_of("span", **{"class": "value"}) == ["1 °C"]
+
+
+def test_a_metric_is_listed_with_the_rule_that_fires_or_how_many_do_not(service, owner):
+    rule = Ruled(service, service.caller(), "> 20", project="home", metric="temperature")
+    Ruled(service, service.caller(), "silent 1d", project="home", metric="temperature")
+    rule.sends(10)
+    assert "2 rules, fine" in owner.page("/app/metrics").main
+    rule.sends(21)
+    assert "above 20 % since today 10:00" in owner.page("/app/metrics").main
 
 
 def test_of_two_values_at_one_time_the_later_sent_is_the_latest(service, owner):
     send(service, 1)
     send(service, 2)
-    assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["2 °C"]
+    assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["2 °Cmin 1 · max 2"]
 
 
 def test_without_metrics_the_page_says_how_to_send_one(owner):
