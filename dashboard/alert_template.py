@@ -119,6 +119,7 @@ def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | Non
         problem=problem,
         values=values,
         proposed=_proposed(alert, kept),
+        now=clock.now_ms(),
         longest_payload=alerts.MAX_KEPT_BYTES,
     )
 

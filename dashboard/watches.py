@@ -131,10 +131,11 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
     }
     pings = newest_pings(beat.seq)
     record = uptime.record_of(beat, pings, clock.now_ms())
+    listed = list(zip(pings, record.outcomes[len(pings) - 1 :: -1], record.run_times[::-1], strict=False))
     return render_template(
         "watch.html",
         beat=beat,
-        pings=list(zip(pings, record.outcomes[len(pings) - 1 :: -1], record.run_times[::-1], strict=False)),
+        pings=[one for one in listed if one[1] != "start" or one[0].body or one[0] == pings[0]],
         shown=SHOWN_PINGS,
         schedule=heartbeats.schedule_words(beat),
         record=record,

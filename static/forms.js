@@ -1,5 +1,5 @@
-// Forms that need no button once scripts run: saves a choice when it changes, and filters icons by their
-// names. Without scripts there are buttons, and all icons.
+// Forms that need no button once scripts run: saves a choice when it changes, and filters icons and senders
+// by their names. Without scripts there are buttons, and all of them.
 "use strict";
 
 // Shows the page in the theme that was just saved.
@@ -24,13 +24,16 @@ for (const form of document.querySelectorAll("form[data-saves]")) {
 }
 
 for (const filter of document.querySelectorAll("input[data-filters]")) {
-  const icons = [...document.querySelectorAll(`#${filter.dataset.filters} label`)];
+  const choices = [...document.querySelectorAll(`#${filter.dataset.filters} label`)];
   const none = document.querySelector("[data-none]");
-  filter.hidden = false;
+  (filter.closest("[hidden]") ?? filter).hidden = false;
   filter.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
   filter.addEventListener("input", () => {
     const words = filter.value.toLowerCase().split(/[\s-]+/);
-    for (const icon of icons) icon.hidden = !words.every((word) => icon.title.includes(word));
-    none.hidden = icons.some((icon) => !icon.hidden);
+    for (const choice of choices) {
+      const name = (choice.title || choice.textContent).toLowerCase();
+      choice.hidden = !words.every((word) => name.includes(word));
+    }
+    none.hidden = choices.some((choice) => !choice.hidden);
   });
 }

@@ -110,7 +110,11 @@ def test_metrics_are_listed_by_project_in_order_with_their_latest_values(service
     send(service, [(9, NOW - 1000), (1234.5, NOW), (8, NOW - 2000)], project="a", metric="m", name="Of a")
     page = owner.page("/app/metrics")
     assert page.texts_of("h2") == ["a", "b"] and page.texts_of("strong") == ["Of a", "A", "Z"]
-    assert page.texts_of("span", **{"class": "value"}) == ["1,234.50 °Cmin 8 · max 1,234.50", "2 kWhmin 2 · max 2", "1 °Cmin 1 · max 1"]
+    assert page.texts_of("span", **{"class": "value"}) == [
+        "1,234.50 °Cmin 8 · max 1,234.50",
+        "2 kWhmin 2 · max 2",
+        "1 °Cmin 1 · max 1",
+    ]
 
 
 def test_the_least_and_the_greatest_of_a_long_time_are_not_listed(service, owner):

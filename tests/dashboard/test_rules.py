@@ -165,7 +165,11 @@ def test_rules_are_listed_with_their_state_those_that_are_firing_first(owner):
     fire(make("< 10"), (5, 4))
     make("silent 24h")
     text = owner.page(address()).section("Rules")
-    in_order = ("above 90 % for 5 minFiring since today 08:00", "nothing for 1 dayFine", "below 10 %Fine since today 06:00")
+    in_order = (
+        "above 90 % for 5 minFiring since today 08:00",
+        "nothing for 1 dayFine",
+        "below 10 %Fine since today 06:00",
+    )
     places = [text.index(one) for one in in_order]
     assert places == sorted(places)
 
@@ -255,7 +259,8 @@ def test_a_rule_stays_on_its_metrics_page_when_the_values_are_gone(owner):
     fire(make("silent 24h"), (6, None))
     page = owner.page(address())
     assert "No values" in page.main and "nothing for 1 dayFiring since today 04:00" in page.main
-    assert page.texts_of("h1") == ["cpu home"] and page.texts_of("td") == ["2026-11-21 04:00", "now", "nothing for 1 day"]
+    assert page.texts_of("h1") == ["cpu home"]
+    assert page.texts_of("td") == ["2026-11-21 04:00", "now", "nothing for 1 day"]
     assert owner.get(address(metric="other")).status_code == 404
     assert owner.get(address().replace("one?", "one.csv?")).status_code == 404
 
