@@ -33,6 +33,16 @@ def test_icons_are_found_by_words_of_their_names(alert):
     expect(page.locator("#icon :checked")).to_have_value("battery-charging")
 
 
+def test_senders_are_found_by_words_of_their_names(owners_page, site):
+    page = owners_page
+    page.goto(f"{site.base}/app/alerts/new")
+    page.get_by_label("Filter senders").fill("home ass")
+    expect(page.locator("#presets label:visible")).to_have_count(1)
+    page.get_by_text("Home Assistant", exact=True).click()
+    page.get_by_role("button", name="Create alert").click()
+    expect(page.get_by_role("heading", name="Home Assistant", level=1)).to_be_visible()
+
+
 def test_without_scripts_there_is_no_filter(plain, site):
     plain.goto(f"{site.base}/app/alerts/{site.service.alert().id}?tab=settings")
     expect(plain.get_by_label("Filter icons by name")).to_be_hidden()

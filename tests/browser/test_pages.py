@@ -351,6 +351,7 @@ FULL_PAGES = [
     *(f"alert, {part}" for part in ("connect", "activity", "settings")),
     *(f"watch: {kind}" for kind in ("down", "late")),
     *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "1 y", "extreme")),
+    *(f"metric, changing a {kind} rule" for kind in ("value", "silent")),
     "metric without values",
     "metric that is unknown",
     "metrics, 30 d",

@@ -291,6 +291,18 @@ def test_a_rule_with_another_condition_begins_anew(owner, moved_clock, before, f
     assert stored_metric_rules.firings_within([rule.seq], 0, NOW) == []
 
 
+def test_a_rule_leads_to_the_form_that_changes_it(owner):
+    put(0.1 + 0.2)
+    rule, silent, others = make("<= 0.30000000000000004", "5m"), make("silent 24h"), make("> 1", metric="other")
+    links = [one.attributes["href"] for one in owner.page(address()).row_links()]
+    assert [link.rpartition("rule=")[2] for link in links] == [f"{silent.id}#rule", f"{rule.id}#rule"]
+    page = owner.page(address(rule=rule.id))
+    assert (page.chosen("operator"), page.value("value"), page.value("for")) == ("<=", "0.30000000000000004", "5m")
+    assert page.forms(f"/app/metrics/rules/{rule.id}?range=24+h") and page.forms("/app/metrics/one") == []
+    assert owner.page(address(rule=silent.id)).value("silent") == "1d"
+    assert "Add a rule" in owner.page(address(rule=others.id)).main
+
+
 def condition_of(text):
     condition, _, lasting = text.partition(" for ")
     return condition, lasting or None
@@ -381,7 +393,7 @@ def test_home_warns_of_rules_that_are_firing(owner):
     page = owner.page("/app/")
     assert "CPU is 95 % Rule “> 90 for 5m” fires" in page.main
     (link,) = {one["href"] for one in page.all("a") if "/metrics/one" in one["href"]}
-    assert "> 90 for 5m" in owner.page(link).main
+    assert "above 90 % for 5 min" in owner.page(link).main
 
 
 @in_parts

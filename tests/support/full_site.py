@@ -207,6 +207,7 @@ class Full:
             }
             for number, (project, metric) in enumerate(series)
         ]
+        self.rules = [row["id"] for row in rows]
         self._insert("metric_rule", rows)
         times = [(self.now - n * 300 * MINUTE_MS, self.now - (n * 300 - n % 200) * MINUTE_MS) for n in range(1, 130)]
         firings = [{"rule_seq": 1, "began_at": began, "ended_at": ended} for began, ended in reversed(times)]
@@ -378,6 +379,7 @@ PLAIN = {
     "alerts": "/app/alerts",
     "new alert": "/app/alerts/new",
     "watches": "/app/watches",
+    "new heartbeat": "/app/watches/new",
     "metrics": "/app/metrics",
     "devices": "/app/devices",
     "phone, no https": "/app/devices/phone",
@@ -412,8 +414,12 @@ def metric_pages(full):
     asked = {f"metric, {name}": (full.first_series, name) for name in ("24 h", "7 d", "30 d", "1 y")}
     asked |= {"metric, extreme": (full.extreme_series, "7 d"), "metric without values": (full.last_series, "30 d")}
     asked |= {"metrics, 30 d": (("", ""), "30 d"), "metric that is unknown": (full.unknown_series, "24 h")}
-    return {
+    pages = {
         name: f"/app/metrics{'/one' if series[0] else ''}?"
         + urlencode({"project": series[0], "metric": series[1], "range": chosen})
         for name, (series, chosen) in asked.items()
     }
+    kinds = {
+        kind: f"{pages['metric, 7 d']}&rule={id_}" for kind, id_ in zip(("value", "silent"), full.rules, strict=False)
+    }
+    return {**pages, **{f"metric, changing a {kind} rule": path for kind, path in kinds.items()}}
