@@ -77,3 +77,9 @@ def test_choosing_a_row_chooses_all_that_it_stands_for(owner, caller):
 def test_a_download_lists_each(owner, caller):
     sent(caller, "Paid", "Paid", "Paid")
     assert owner.get(f"{HISTORY}.csv").text.count("Paid") == 3
+
+
+def test_a_row_says_how_many_of_those_it_stands_for_failed(owner, caller, browser):
+    browser.then(400)
+    sent(caller, "Paid", "Paid", "Paid")
+    assert "1 of 3 failed" in owner.page(HISTORY).main
