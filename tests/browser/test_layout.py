@@ -62,7 +62,7 @@ def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
     site.send()
     owners_page.goto(f"{site.base}/app/notifications")
     look("notifications with a row")
-    follow(owners_page.locator("a.row"))
+    follow(owners_page.locator(".list a.row"))
     look("notifications with an open row")
     assert len(set(places.values())) == 1, places
 
@@ -88,7 +88,7 @@ def test_no_row_is_wider_than_its_panel(owners_page, site):
     site.send()
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     owners_page.goto(f"{site.base}/app/notifications")
-    follow(owners_page.locator("a.row"))
+    follow(owners_page.locator(".list a.row"))
     row, panel = (owners_page.locator(f".list {one}").first.bounding_box() for one in ("a.row", ".panel:has(.row)"))
     assert panel["x"] < row["x"] and row["x"] + row["width"] < panel["x"] + panel["width"]
 
