@@ -186,7 +186,7 @@ def test_the_page_has_the_title_and_a_form_that_is_the_button_and_changes_nothin
         answer = press(service, path, method, headers=BROWSER)
         assert answer.status_code == 200 and answer.content_type == "text/html; charset=utf-8"
     page = Page(answer.text)
-    assert page.texts_of("h1") == ["MCP - <b>Deploy</b>?"] and page.texts_of("button") == ["“Yes” <i>"]
+    assert page.texts_of("h1") == ["<b>Deploy</b>?"] and page.texts_of("button") == ["“Yes” <i>"]
     assert page.all("form") == [{"method": "post", "action": path}]
     assert everything() == before and "answer" not in detail(owner, id_)
 
