@@ -15,7 +15,7 @@ def page(owners_page):
 
 
 def rows(page):
-    return page.locator("a.row")
+    return page.locator("a.row.n")
 
 
 @pytest.mark.parametrize("path", ["/app/", "/app/notifications"])

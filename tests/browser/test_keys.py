@@ -204,9 +204,9 @@ def test_a_list_stays_where_it_is_while_its_rows_are_opened(page, site):
         site.send(f"number {number}", "x")
     page.goto(f"{site.base}/app/notifications")
     for wanted in (12, 9):
-        row = page.locator("a.row").nth(wanted)
+        row = page.locator(".list a.row").nth(wanted)
         row.scroll_into_view_if_needed()
-        title, before = row.locator("strong").inner_text(), places(page, "a.row .t")
+        title, before = row.locator("strong").inner_text(), places(page, ".list a.row .t")
         row.click()
         expect(page.locator(".list .row[aria-current] strong")).to_have_text(title)
         expect(page.locator("main article")).to_have_count(1)
