@@ -199,7 +199,7 @@ def test_the_history_of_an_alert_is_of_that_alone(alert, site):
     site.send("Another", "of a key")
     alert.page.reload()
     alert.page.get_by_role("main").get_by_role("link", name="History").click()
-    notifications = alert.page.get_by_role("main").locator("a.row")
+    notifications = alert.page.get_by_role("main").locator("a.row.n")
     expect(notifications).to_have_count(1)
     expect(notifications).to_contain_text("Disk")
 
@@ -223,7 +223,7 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     tab_to(page, "New alert")
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/alerts/new")
-    tab_to(page, "Own JSONAny program that can send a request. You write the title and text.")
+    tab_to(page, "Your own JSONAny program that can send a request. You write the title and text.")
     for _ in range(4):  # round to the first, and on to the fourth
         keyboard.press("ArrowDown")
     expect(page.get_by_role("radio", name="Diun")).to_be_checked()

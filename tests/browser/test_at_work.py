@@ -297,7 +297,7 @@ def test_home_and_history_work_without_javascript(plain, site):
     site.send("Disk", "root at 98 %")
     plain.get_by_role("link", name="Home").click()
     plain.get_by_role("link", name="All of History").click()
-    notifications = plain.locator("a.row")
+    notifications = plain.locator("a.row.n")
     expect(notifications).to_have_count(2)
     look_for(plain, search="ROOT", status="delivered", day=local_time.local_day(clock.now_ms(), "UTC"))
     expect(notifications).to_have_count(1)

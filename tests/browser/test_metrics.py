@@ -63,7 +63,7 @@ def test_a_rule_is_made_from_the_value_shown_listed_and_deleted(site, open_conte
     page.goto(f"{site.base}/app/metrics")
     page.get_by_role("link", name="<b class=hostile>Boiler</b>").click()
     expect(page.get_by_label("Value (=°C)")).to_have_value("1")
-    page.get_by_label("Notify me when the value is").select_option("< below")
+    page.get_by_label("Notify me when the value is").select_option("below")
     page.get_by_label("For (optional)").fill("5m")
     page.get_by_role("button", name="Add rule").click()
     expect(page.get_by_role("status")).to_have_text("Rule added: < 1 for 5m.")
