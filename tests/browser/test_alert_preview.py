@@ -59,7 +59,7 @@ def test_the_live_preview_is_what_is_then_delivered(phone, site, title, body):
     assert pushed(phone)[-1] == shown
 
 
-def test_the_preview_waits_until_one_stops_typing_for_300_ms(alert):
+def test_the_preview_is_requested_300_ms_after_the_last_key(alert):
     alert.page.clock.install(time=0)
     alert.page.reload()
     alert.page.clock.pause_at(3600)  # from now on the page's clock moves only by run_for
@@ -73,7 +73,7 @@ def test_the_preview_waits_until_one_stops_typing_for_300_ms(alert):
     assert alert.previews() == 1
 
 
-def test_did_you_mean_comes_and_goes_as_one_types(alert):
+def test_did_you_mean_appears_and_disappears_while_typing(alert):
     alert.title.fill("{{ titel }} {{ host.nane }} {{ zzzzzz }}")
     expect(alert.missing).to_have_text(
         [
@@ -87,7 +87,7 @@ def test_did_you_mean_comes_and_goes_as_one_types(alert):
     alert.expect_shown("Disk web-1")
 
 
-def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(alert):
+def test_the_reason_for_an_unfilled_placeholder_appears_and_disappears_while_typing(alert):
     said = alert.page.locator("#preview [data-unfilled] li")
     alert.title.fill("{{ title | round }} {{ title | truncate: abc }} {{ ti")
     expect(said).to_have_text(
@@ -102,7 +102,7 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
     expect(said).to_have_count(0)
 
 
-def test_priority_link_and_tag_come_and_go_as_one_types(alert):
+def test_priority_link_and_tag_appear_and_disappear_in_the_preview_while_typing(alert):
     page, facts = alert.page, alert.page.locator("#preview [data-row]:visible")
     expect(facts).to_have_text(["Delivered right away."])
     page.locator("details:has(#priority)").evaluate("more => { more.open = true; }")
@@ -127,7 +127,7 @@ def test_a_tap_on_a_value_puts_it_into_the_tag(alert):
     expect(alert.page.locator("#tag")).to_have_value("{{ host.name }}")
 
 
-def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
+def test_no_missing_variables_are_shown_before_the_first_request(owners_page, site):
     waiting = AlertPage(owners_page, site)
     expect(waiting.missing).to_have_count(0)
     waiting.title.fill("{{ title }} {{ nothing }}!")
@@ -159,7 +159,7 @@ def test_a_tap_on_a_value_puts_it_at_the_cursor_of_the_field_that_was_last_in_us
     alert.expect_shown(body="eu")
 
 
-def test_a_tap_on_a_value_while_json_was_pasted_goes_to_the_text(alert):
+def test_tapping_a_value_after_pasting_json_inserts_it_into_a_template_and_not_into_the_json(alert):
     alert.title.focus()
     alert.page.get_by_text("Preview with other JSON").click()
     alert.page.get_by_label("JSON", exact=True).fill('{"title": "Other", "message": "text"}')
@@ -168,7 +168,7 @@ def test_a_tap_on_a_value_while_json_was_pasted_goes_to_the_text(alert):
     until(lambda: "{{ title }}" in alert.title.input_value() + alert.body.input_value(), alert.page)
 
 
-def test_undo_takes_an_inserted_value_away(alert):
+def test_undo_removes_an_inserted_value(alert):
     alert.title.fill("on ")
     tap(alert.page, "host.name")
     expect(alert.title).to_have_value("on {{ host.name }}")
@@ -185,7 +185,7 @@ def test_the_values_of_pasted_json_are_offered_at_once(alert):
     expect(alert.page.get_by_role("button", name="host.name", exact=True)).to_have_count(0)
 
 
-def test_what_is_wrong_with_a_draft_is_shown_and_goes(alert):
+def test_an_error_in_a_draft_is_shown_and_disappears_when_mended(alert):
     expect(alert.error).to_be_hidden()
     alert.title.fill("{{ title | upper }}")
     expect(alert.error).to_contain_text('There is no filter "upper"')
@@ -263,7 +263,7 @@ def test_a_preset_is_proposed_and_taken(owners_page, site, grafana):
     expect(owners_page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 
-def test_the_order_of_the_answers_does_not_matter(alert):
+def test_a_late_answer_does_not_replace_a_newer_preview(alert):
     held = []
 
     def hold_the_first(route):
@@ -283,7 +283,7 @@ def test_the_order_of_the_answers_does_not_matter(alert):
     alert.expect_shown("second")
 
 
-def test_a_preview_of_a_tap_and_of_typing_in_the_wrong_order_shows_the_later(alert):
+def test_the_preview_shows_the_latest_of_a_tap_and_typing_in_any_order_of_answers(alert):
     """A tap asks for a preview at once, typing only after 300 ms: both show the same draft."""
     alert.title.fill("typed ")
     tap(alert.page, "host.name")
@@ -327,7 +327,7 @@ def test_a_preview_that_fails_leaves_the_page_usable(alert, way):
     assert alert.stored()[0] == "written {{ host.name }}!"
 
 
-def test_a_draft_that_is_saved_while_signed_out_is_not_written_over(alert):
+def test_saving_a_draft_while_signed_out_leads_to_the_sign_in_and_saves_nothing(alert):
     alert.title.fill("written")
     alert.page.context.clear_cookies()
     alert.page.get_by_role("button", name="Save", exact=True).click()

@@ -21,7 +21,7 @@ POLL_MS = 5_000
 # --- the whole way ------------------------------------------------------------------------------------------
 
 
-def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafana):
+def test_a_new_alert_shows_a_grafana_event_as_a_formatted_notification(phone, site, grafana):
     phone.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.base)
     phone.enable()
     page, before = phone.go("/app/"), phone.taps()
@@ -48,7 +48,7 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     expect(page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 
-def test_a_waiting_page_asks_and_stays_until_the_first_request(owners_page, site):
+def test_a_waiting_page_polls_until_the_first_request(owners_page, site):
     owners_page.clock.install()
     AlertPage(owners_page, site)
     owners_page.evaluate("window.isSame = true")
@@ -78,7 +78,7 @@ def not_reloaded(page, payload_of=None):
     return page.evaluate("window.isSame === true")
 
 
-def test_a_waiting_page_is_not_loaded_again_while_one_writes_a_template(owners_page, site):
+def test_a_waiting_page_does_not_reload_while_a_template_is_edited(owners_page, site):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     waiting.title.fill("{{ host")
@@ -89,7 +89,7 @@ def test_a_waiting_page_is_not_loaded_again_while_one_writes_a_template(owners_p
     expect(owners_page.get_by_text("Waiting for the first request")).to_have_count(0)
 
 
-def test_a_waiting_page_is_not_loaded_again_while_one_writes_in_the_settings(owners_page, site):
+def test_a_waiting_page_does_not_reload_while_settings_are_edited(owners_page, site):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     waiting.tab("Settings")
@@ -99,7 +99,7 @@ def test_a_waiting_page_is_not_loaded_again_while_one_writes_in_the_settings(own
 
 
 @pytest.mark.parametrize("status", [500, 502])
-def test_a_waiting_page_outlasts_a_server_that_is_being_restarted(owners_page, site, status):
+def test_a_waiting_page_goes_on_after_a_restart_of_the_server(owners_page, site, status):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     owners_page.route(f"**{waiting.path}*", lambda route: route.fulfill(status=status, body="<h1>Bad gateway</h1>"))
@@ -111,7 +111,7 @@ def test_a_waiting_page_outlasts_a_server_that_is_being_restarted(owners_page, s
     waiting.expect_shown("Disk", "root at 98 %")
 
 
-def test_a_waiting_page_outlasts_being_offline(phone, site):
+def test_a_waiting_page_goes_on_after_being_offline(phone, site):
     phone.start_worker()
     phone.page.clock.install()
     waiting = AlertPage(phone.page, site)
@@ -123,7 +123,7 @@ def test_a_waiting_page_outlasts_being_offline(phone, site):
     waiting.expect_shown("Disk", "root at 98 %")
 
 
-def test_a_waiting_page_that_answered_a_form_is_not_sent_again(owners_page, site):
+def test_a_waiting_page_shown_for_a_form_does_not_resubmit_the_form(owners_page, site):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     waiting.tab("Settings")
@@ -135,7 +135,7 @@ def test_a_waiting_page_that_answered_a_form_is_not_sent_again(owners_page, site
     assert site.count("POST", f"{waiting.path}/settings") == sent
 
 
-def test_a_waiting_page_whose_test_was_sent_is_not_sent_again(owners_page, site):
+def test_a_waiting_page_does_not_send_its_test_twice(owners_page, site):
     """The page that shows a draft answers a POST: to reload it would post the draft again."""
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
@@ -151,7 +151,7 @@ def test_a_waiting_page_whose_test_was_sent_is_not_sent_again(owners_page, site)
 # --- the rest of the page -----------------------------------------------------------------------------------
 
 
-def test_an_address_is_made_anew_and_an_alert_deleted_behind_their_lines(alert, site):
+def test_an_address_is_replaced_and_an_alert_deleted_behind_an_unfolded_line(alert, site):
     page, before = alert.page, alert.address
     rotate, delete = (page.get_by_role("button", name=name) for name in ("Create new address", "Delete Own JSON"))
     alert.tab("Connect")
@@ -195,7 +195,7 @@ def test_the_qr_code_is_drawn(alert):
     until(lambda: picture.evaluate("image => image.complete && image.naturalWidth > 0"), alert.page)
 
 
-def test_the_history_of_an_alert_is_of_that_alone(alert, site):
+def test_the_history_of_an_alert_lists_that_alert_only(alert, site):
     site.send("Another", "of a key")
     alert.page.reload()
     alert.page.get_by_role("main").get_by_role("link", name="History").click()
@@ -204,7 +204,7 @@ def test_the_history_of_an_alert_is_of_that_alone(alert, site):
     expect(notifications).to_contain_text("Disk")
 
 
-def test_what_was_refused_is_told_with_its_reason(alert):
+def test_a_refused_request_is_shown_with_its_reason(alert):
     for data in (b"{not JSON", b"[1", b""):
         with pytest.raises(urllib.error.HTTPError, match="400"):
             post(alert.address, data)
@@ -214,7 +214,7 @@ def test_what_was_refused_is_told_with_its_reason(alert):
     expect(seen.filter(has_text="200")).to_contain_text("stored, no device")
 
 
-def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
+def test_an_alert_can_be_set_up_by_keyboard_alone(phone, site):
     phone.enable()
     page, keyboard = phone.go("/app/"), phone.page.keyboard
     tab_to(page, "Alerts")
@@ -254,7 +254,7 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     assert pushed(phone)[-1] == ("on web-1", "in eu")
 
 
-def test_a_value_that_one_is_about_to_take_stays_where_it_is_when_a_preview_comes(alert):
+def test_a_focused_value_does_not_move_when_a_preview_arrives(alert):
     open_values(alert.page)
     value = alert.page.get_by_role("button", name="host.name").element_handle()
     before = alert.previews()
@@ -263,7 +263,7 @@ def test_a_value_that_one_is_about_to_take_stays_where_it_is_when_a_preview_come
     assert alert.previews() > before and value.evaluate("it => it.isConnected")
 
 
-def test_a_value_goes_into_the_title_by_keyboard_alone(alert):
+def test_a_value_can_be_inserted_into_the_title_by_keyboard_alone(alert):
     """Between the title and the values, the focus passes through the text."""
     alert.title.focus()
     alert.page.keyboard.type("on ")
@@ -273,7 +273,7 @@ def test_a_value_goes_into_the_title_by_keyboard_alone(alert):
     expect(alert.title).to_have_value("on {{ host.name }}")
 
 
-def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
+def test_an_alert_can_be_set_up_without_javascript(plain, site):
     plain.get_by_role("link", name="Alerts", exact=True).click()
     plain.get_by_role("link", name="New alert").click()
     alert = AlertPage(plain, site)
@@ -320,7 +320,7 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     said(plain, "deleted")
 
 
-def test_where_javascript_is_off_nothing_is_offered_that_needs_it(plain, site):
+def test_without_javascript_no_control_that_needs_it_is_shown(plain, site):
     alert = AlertPage(plain, site)
     alert.receive()
     for button in plain.get_by_role("button").all():

@@ -1,4 +1,4 @@
-"""The web app in a real browser: the whole way in, by keyboard and without JavaScript too; keys, themes.
+"""The web app in a real browser: setting up and signing in, by keyboard and without JavaScript too; keys, themes.
 
 How the pages look and read stands in test_pages.py.
 """
@@ -33,7 +33,7 @@ from tests.support.browser import (
 
 
 @pytest.mark.shows_notifications
-def test_from_the_set_up_link_to_a_notification_on_the_screen_in_six_taps(site, open_context, push_service):
+def test_a_new_owner_gets_a_notification_on_the_screen_within_six_taps(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, is_signed_in=False)
     page = phone.page
     page.goto(site.setup_link())
@@ -66,7 +66,7 @@ def test_tapping_a_notification_opens_its_page(phone, site):
     expect(phone.page.locator("article", has_text="root at 98 %")).to_be_visible()
 
 
-def test_the_check_list_ticks_itself_and_goes_when_all_is_done(phone, site):
+def test_the_first_steps_check_themselves_and_disappear_when_all_are_done(phone, site):
     done = phone.go("/app/").get_by_text("steps done")
     expect(done).to_contain_text("1 of 5")
     enable_button(phone.page).click()
@@ -87,7 +87,7 @@ def test_the_check_list_ticks_itself_and_goes_when_all_is_done(phone, site):
     expect(done).to_have_count(0)
 
 
-def test_the_check_list_goes_when_it_is_hidden(phone, site):
+def test_the_first_steps_disappear_when_hidden(phone, site):
     done = phone.go("/app/").get_by_text("steps done")
     expect(done).to_contain_text("1 of 5")
     phone.page.get_by_role("button", name="Hide these steps").click()
@@ -111,7 +111,7 @@ def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
 
 @pytest.mark.shows_notifications
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, width):
+def test_the_main_pages_can_be_used_by_keyboard_alone(site, open_context, push_service, width):
     context = open_context(viewport={"width": width, "height": 640})
     phone = Phone(site, context, push_service, is_signed_in=False)
     page, keyboard = phone.page, phone.page.keyboard
@@ -139,7 +139,7 @@ def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, 
     assert phone.taps() <= MAX_TAPS
 
 
-def test_the_first_tab_leads_past_the_navigation(phone):
+def test_the_first_tab_stop_skips_the_navigation(phone):
     page = phone.go("/app/settings")
     tab_to(page, "Skip to the page", most=1)
     page.keyboard.press("Enter")
@@ -219,7 +219,7 @@ def choose_theme(page, theme):
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])
-def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, system):
+def test_a_chosen_theme_overrides_the_systems_theme(site, open_context, system):
     context = open_context(color_scheme=system)
     context.add_cookies([site.cookie()])
     page = context.new_page()
@@ -238,7 +238,7 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, s
 # --- the browser's own complaints, and none of its help -----------------------------------------------------
 
 
-def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(site, open_context, push_service):
+def test_the_set_up_breaks_no_content_security_policy_and_logs_no_console_error(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, is_signed_in=False)
     page, troubles = phone.page, listen(phone.page)
     page.on("response", lambda answer: troubles.append(answer.url) if answer.status >= 400 else None)
@@ -263,7 +263,7 @@ def sign_in(page, password):
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_the_ways_in_and_out_work_without_javascript(site, open_context):
+def test_signing_in_and_out_works_without_javascript(site, open_context):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(site.setup_link())
     page.get_by_label("E-mail address").fill(OWNER)

@@ -68,7 +68,7 @@ def test_the_first_buttons_are_shown_as_many_as_the_browser_has_room_for(phone, 
     assert shown["requireInteraction"] is True
 
 
-def test_a_press_answers_and_sends_nothing_but_the_address(phone, site, worker, asks):
+def test_pressing_a_button_sends_only_a_request_to_its_address(phone, site, worker, asks):
     asked, _ = asks()
     worker.evaluate(CLICK, {"action": action_of(phone, "No")})
     assert label_of(site, asked) == "No" and presses(site) == [paths(phone.subscription)["No"]]
@@ -84,7 +84,7 @@ def test_a_press_on_acknowledge_acknowledges(phone, site, worker, asks):
     assert detail["acknowledge"]["state"] == "acknowledged" and "answer" not in detail
 
 
-def test_a_tap_beside_the_buttons_opens_the_page_and_answers_nothing(phone, site, worker, asks):
+def test_tapping_beside_the_buttons_opens_the_page_without_an_answer(phone, site, worker, asks):
     asked, _ = asks()
     worker.evaluate(CLICK, {})
     expect(phone.page).to_have_url(f"{site.base}/app/notifications/{asked}")
@@ -98,7 +98,7 @@ def test_a_press_on_a_url_button_opens_the_url(phone, worker, asks):
 
 @pytest.mark.parametrize("network", ["none", "fault"])
 @pytest.mark.parametrize("then", ["push", "page", "tap", "activation"])
-def test_a_press_that_does_not_arrive_is_kept_and_sent_again(phone, site, worker, asks, monkeypatch, network, then):
+def test_a_press_made_offline_is_stored_and_sent_later(phone, site, worker, asks, monkeypatch, network, then):
     worker.evaluate(WAITS_FOR_NO_SYNC)
     asked, _ = asks()
     with monkeypatch.context() as broken:
@@ -150,7 +150,7 @@ def test_a_press_waits_for_the_network_where_the_browser_can_do_that(phone, site
     assert label_of(site, asked) == "Yes" and worker.evaluate(KEPT) == []
 
 
-def test_a_press_that_comes_too_late_says_so_silently_and_is_not_sent_again(phone, site, worker, asks):
+def test_a_press_on_expired_buttons_shows_a_silent_message_and_is_not_retried(phone, site, worker, asks):
     asked, _ = asks()
     site.service.app.test_client().post(paths(phone.subscription)["No"])
     worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
@@ -159,7 +159,7 @@ def test_a_press_that_comes_too_late_says_so_silently_and_is_not_sent_again(phon
     assert label_of(site, asked) == "No" and worker.evaluate(KEPT) == []
 
 
-def test_a_press_on_what_was_deleted_says_so_and_is_not_sent_again(phone, site, worker, asks):
+def test_a_press_on_a_deleted_notification_shows_a_message_and_is_not_retried(phone, site, worker, asks):
     asks()
     with transaction(EVERYBODY):
         run("DELETE FROM notification")
@@ -197,7 +197,7 @@ def test_no_button_sends_a_press_elsewhere_or_opens_what_is_no_web_address(phone
     assert presses(site) == [] and not [url for url in asked if "evil" in url]
 
 
-def test_the_icon_counts_what_wants_to_be_acknowledged(phone, site, worker, asks):
+def test_the_app_badge_counts_unacknowledged_notifications(phone, site, worker, asks):
     asks()
     assert worker.evaluate("self.badge") == 0
     asks(acknowledge=True)
@@ -212,7 +212,7 @@ def test_the_icon_counts_what_wants_to_be_acknowledged(phone, site, worker, asks
     assert tags.count(shown["tag"]) == 1
 
 
-def test_a_browser_that_does_not_say_how_many_buttons_it_shows_gets_two(phone, site, worker, asks):
+def test_a_browser_that_reports_no_maximum_of_buttons_gets_two(phone, site, worker, asks):
     worker.evaluate("() => { Object.defineProperty(Notification, 'maxActions', { value: undefined }); }")
     _, shown = asks(acknowledge=True)
     assert [one["title"] for one in shown["actions"]] == ["Acknowledge", "Yes"]

@@ -80,7 +80,7 @@ def test_the_chart_is_drawn_in_the_colours_of_the_theme(chart):
     assert troubles == []
 
 
-def test_whoever_points_at_the_chart_reads_the_value_and_its_time_where_the_account_is(chart, cpu):
+def test_pointing_at_the_chart_shows_the_value_and_its_time_in_the_accounts_zone(chart, cpu):
     page, troubles = chart()
     box = page.locator(".u-over").bounding_box()
     age = 30 * 10 * MINUTE_MS
@@ -92,7 +92,7 @@ def test_whoever_points_at_the_chart_reads_the_value_and_its_time_where_the_acco
     assert troubles == []
 
 
-def test_of_several_values_one_reads_mean_min_max_and_from_when_to_when(chart, cpu):
+def test_pointing_at_several_values_shows_mean_minimum_maximum_and_their_time_range(chart, cpu):
     page, _ = chart()
     page.get_by_role("link", name="30 d", exact=True).click()
     page.wait_for_url("**range=30*")
@@ -149,7 +149,7 @@ def test_values_of_a_day_ago_and_older_are_drawn_in_the_ranges_that_have_them(si
 ODD = [[0, 0], [42], [-5, -7], [1, 1 + 1.1e-6], [9e14, -9e14], [2e-9, 1.5e-9], [1e12, 1e12 + 5e6], [99999.5, 100000]]
 
 
-def test_the_axis_of_odd_values_has_a_few_different_numbers(site, owners_page):
+def test_the_axis_has_a_few_distinct_labels_for_any_values(site, owners_page):
     key = site.new_key()
     now = clock.now_ms()
     metrics = [

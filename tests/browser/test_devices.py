@@ -73,7 +73,7 @@ def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone)
     expect(enable_button(phone.page)).to_be_visible()
 
 
-def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
+def test_the_devices_page_shows_each_state_of_this_browser_in_turn(phone, site):
     """default → on → lost → on: each with its sentence, and the button where enabling is what to do next."""
     expect(state(phone.go())).to_contain_text(
         "This browser does not get your notifications yet. Turn them on, and choose Allow"
@@ -98,7 +98,7 @@ def test_a_browser_that_is_allowed_and_not_subscribed_is_told_so(site, open_cont
     expect(state(phone.page)).to_have_text(ON)
 
 
-def test_another_key_of_the_server_takes_one_tap_and_leaves_one_device(phone, site, push_service):
+def test_after_a_change_of_the_servers_key_one_tap_restores_the_one_device(phone, site, push_service):
     phone.enable()
     change_vapid_key(site)
     expect(state(phone.go())).to_contain_text("The server's key has changed since you turned on notifications here.")
@@ -109,7 +109,7 @@ def test_another_key_of_the_server_takes_one_tap_and_leaves_one_device(phone, si
     assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
 
 
-def test_another_key_of_the_server_is_noticed_on_any_page(phone, site):
+def test_a_change_of_the_servers_key_is_noticed_on_every_page(phone, site):
     phone.enable()
     change_vapid_key(site)
     phone.page.evaluate("sessionStorage.removeItem('visited')")  # as in a new tab
@@ -119,7 +119,7 @@ def test_another_key_of_the_server_is_noticed_on_any_page(phone, site):
     assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
 
 
-def test_a_visit_on_any_page_tells_the_server_once_in_a_tab(phone, site):
+def test_a_visit_to_any_page_reports_the_device_once_per_tab(phone, site):
     phone.enable()
     before = site.count("POST", "/app/devices")
     for tab in (1, 2):
@@ -134,7 +134,7 @@ def test_a_visit_on_any_page_tells_the_server_once_in_a_tab(phone, site):
         assert site.count("POST", "/app/devices") == before + tab
 
 
-def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
+def test_a_page_of_an_ended_session_asks_to_sign_in(phone):
     phone.go()
     expect(enable_button(phone.page)).to_be_visible()
     phone.context.clear_cookies()
@@ -160,7 +160,7 @@ def test_a_permission_that_was_denied_before_is_told_at_once(site, open_context,
 
 
 @pytest.mark.parametrize("path", ["/app/", "/app/devices"])
-def test_an_insecure_address_is_told(site, open_context, path):
+def test_an_insecure_address_is_explained_on_the_devices_page(site, open_context, path):
     context = open_context()
     context.add_cookies([{**site.cookie(), "url": site.insecure}])
     page = context.new_page()
@@ -222,7 +222,7 @@ def details(page):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_browser_is_told_in_words_of_ours(phone, fault):
+def test_a_browser_error_is_shown_as_a_plain_sentence(phone, fault):
     phone.context.add_init_script(
         f"PushManager.prototype.subscribe = () => Promise.reject(new DOMException('Registration failed', '{fault}'))"
     )
@@ -243,7 +243,7 @@ def test_brave_without_push_messages_is_told_where_to_turn_them_on(phone):
     expect(enable_button(phone.page)).to_be_visible()
 
 
-def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
+def test_a_service_worker_that_fails_to_start_is_shown_as_a_plain_sentence(phone):
     phone.context.add_init_script(
         "ServiceWorkerContainer.prototype.register = () => Promise.reject(new TypeError('Failed to register'))"
     )
@@ -253,7 +253,7 @@ def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
     expect(enable_button(phone.page)).to_be_hidden()
 
 
-def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
+def test_an_unreachable_server_is_shown_as_a_plain_sentence(phone):
     phone.go()
     phone.page.route("**/app/devices", lambda route: route.abort())
     enable_button(phone.page).click()
@@ -261,7 +261,7 @@ def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
     expect(state(phone.page)).not_to_contain_text("Failed to fetch")
 
 
-def test_what_the_server_refuses_is_told(phone, site):
+def test_a_refusal_by_the_server_is_shown(phone, site):
     for number in range(20):
         site.service.flask("device", "add", OWNER, "apns", f"{number:064x}")
     enable_button(phone.go()).click()
@@ -279,7 +279,7 @@ def change_subscription(phone, worker, is_given):
 
 @pytest.mark.parametrize("is_signed_in", [True, False], ids=["signed in", "signed out"])
 @pytest.mark.parametrize("is_given", [True, False], ids=["given", "to be made"])
-def test_the_worker_tells_the_server_of_another_subscription(phone, site, is_signed_in, is_given):
+def test_the_service_worker_reports_a_changed_subscription(phone, site, is_signed_in, is_given):
     phone.enable()
     if not is_signed_in:
         with transaction(EVERYBODY):
@@ -295,7 +295,7 @@ def test_the_worker_tells_the_server_of_another_subscription(phone, site, is_sig
     assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
 
 
-def test_the_worker_asks_nothing_without_a_token(phone, site):
+def test_the_service_worker_sends_no_request_without_a_token(phone, site):
     worker = phone.start_worker()
     assert change_subscription(phone, worker, is_given=False) == []
     assert site.count("POST", "/app/devices/resync") == 0

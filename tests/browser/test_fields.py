@@ -85,7 +85,7 @@ def sender(phone, site):
 
 
 @pytest.mark.parametrize("priority, silent, stays", [(2, True, False), (3, None, False), (5, None, True)])
-def test_a_priority_is_heard_and_seen(sender, priority, silent, stays):
+def test_a_priority_decides_sound_and_persistence_on_the_screen(sender, priority, silent, stays):
     sender.show(priority=priority)
     (shown,) = sender.on_screen()
     assert (bool(shown["silent"]), shown["requireInteraction"]) == (bool(silent), stays)
@@ -98,7 +98,7 @@ def test_the_newest_with_a_tag_replaces_the_earlier_ones_on_the_screen(sender):
     assert sorted(one["title"] for one in sender.on_screen()) == ["MCP - 2", "MCP - other"]
 
 
-def test_it_does_so_where_the_browser_ignores_tags(sender):
+def test_the_newest_with_a_tag_replaces_earlier_ones_even_if_the_browser_ignores_tags(sender):
     sender.worker.evaluate(IGNORE_TAGS)
     for number in range(3):
         sender.show(str(number), tag="disk")
@@ -117,7 +117,7 @@ def test_a_push_that_safari_has_read_is_shown_by_the_worker(sender):
 
 
 @pytest.mark.parametrize("url", ["https://nas.example.org/disks?a=b#c", "{base}/docs"])
-def test_a_tap_opens_the_url_and_takes_no_open_page_away(sender, site, url):
+def test_a_tap_opens_the_url_without_replacing_an_open_page(sender, site, url):
     url = url.replace("{base}", site.base)
     page = sender.phone.go("/app/keys")
     shown = sender.show(url=url)
@@ -136,7 +136,7 @@ def test_a_tap_without_a_url_opens_the_notifications_page(sender, site):
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
-def test_nothing_but_a_web_address_is_ever_opened(sender, site, url):
+def test_only_http_addresses_are_opened(sender, site, url):
     sender.phone.leave(sender.worker)
     push = {"web_push": 8030, "notification": {"title": "t", "tag": "x", "navigate": url}}
     sender.phone.deliver(sender.worker, json.dumps(push))

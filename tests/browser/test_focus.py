@@ -21,7 +21,7 @@ NOT_COVERED = """
 
 
 @pytest.mark.parametrize("name", ["home", "devices", "settings", "new alert", "alert: recent", "metric, 24 h"])
-def test_what_has_the_focus_is_never_covered(full, open_context, name):
+def test_the_focused_element_is_never_covered(full, open_context, name):
     context = open_context(viewport={"width": 390, "height": 640})
     context.add_cookies([full.cookie])
     page = context.new_page()

@@ -50,7 +50,7 @@ def test_without_scripts_there_is_no_filter(plain, site):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_a_row_unfolds_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page, site, width):
+def test_an_unfolded_row_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page, site, width):
     owners_page.set_viewport_size({"width": width, "height": 800})
     site.new_key()
     owners_page.goto(f"{site.base}/app/keys")

@@ -1,4 +1,4 @@
-"""The history at work: it says what is new, several are deleted with a time to undo it, keys lead around."""
+"""The history in a real browser: new notifications, deletion with undo, keyboard shortcuts."""
 
 import pytest
 from playwright.sync_api import expect
@@ -19,7 +19,7 @@ def rows(page):
 
 
 @pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
-def test_what_is_new_is_told_of_and_a_tap_shows_it(page, site, path):
+def test_new_notifications_are_announced_and_shown_on_tap(page, site, path):
     site.send("first", "x")
     page.goto(site.base + path)
     site.send("second", "x")
@@ -33,7 +33,7 @@ def test_what_is_new_is_told_of_and_a_tap_shows_it(page, site, path):
     expect(news).to_have_count(0)
 
 
-def test_home_says_by_itself_what_needs_its_owner(page, site):
+def test_home_updates_its_problems_without_a_reload(page, site):
     site.send("first", "x")
     page.goto(f"{site.base}/app/")
     heading = page.get_by_role("heading", level=1)
@@ -46,7 +46,7 @@ def test_home_says_by_itself_what_needs_its_owner(page, site):
     expect(page.locator("[data-said]")).to_have_text(heading.inner_text())
 
 
-def test_what_is_new_moves_nothing_on_the_page(page, site):
+def test_new_notifications_do_not_move_the_page(page, site):
     site.send("first", "x")
     page.goto(f"{site.base}/app/notifications")
     before = rows(page).first.bounding_box()
@@ -56,7 +56,7 @@ def test_what_is_new_moves_nothing_on_the_page(page, site):
     assert rows(page).first.bounding_box() == before
 
 
-def test_a_page_that_is_not_seen_asks_nothing(page, site):
+def test_a_hidden_page_does_not_poll(page, site):
     page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isSeen });")
     asked = []
     page.on("request", lambda request: asked.append(request.url) if "/new" in request.url else None)
@@ -79,7 +79,7 @@ def choose(page, site):
     expect(page.get_by_role("link", name="goes")).to_be_hidden()
 
 
-def test_what_was_deleted_comes_back_with_undo(page, site):
+def test_undo_restores_a_deleted_notification(page, site):
     choose(page, site)
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("link", name="goes")).to_be_visible()
@@ -88,7 +88,7 @@ def test_what_was_deleted_comes_back_with_undo(page, site):
     expect(rows(page)).to_have_count(2)
 
 
-def test_without_undo_it_is_deleted_a_little_later(page, site):
+def test_without_undo_a_notification_is_deleted_after_a_delay(page, site):
     choose(page, site)
     with page.expect_response("**/app/notifications/delete"):
         page.clock.run_for(8_000)
@@ -96,7 +96,7 @@ def test_without_undo_it_is_deleted_a_little_later(page, site):
     expect(rows(page)).to_have_count(1)
 
 
-def test_whoever_leaves_the_page_has_not_undone_it(page, site):
+def test_leaving_the_page_completes_a_deletion(page, site):
     choose(page, site)
     page.goto(f"{site.base}/app/settings")
     until(lambda: run("SELECT count(*) FROM notification").fetchone()[0] == 1, page)
@@ -104,7 +104,7 @@ def test_whoever_leaves_the_page_has_not_undone_it(page, site):
     expect(rows(page)).to_have_count(1)
 
 
-def test_keys_lead_to_the_search_and_from_one_to_the_next(page, site):
+def test_keys_focus_the_search_and_move_between_rows(page, site):
     for title in ("first", "second"):
         site.send(title, "x")
     page.goto(f"{site.base}/app/notifications")

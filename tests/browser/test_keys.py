@@ -38,7 +38,7 @@ def test_g_and_a_letter_lead_to_the_pages(page):
         expect(heading(page)).to_have_text(name)
 
 
-def test_g_waits_a_moment_for_its_letter_and_for_no_second_one(page):
+def test_g_waits_shortly_for_one_letter_only(page):
     press(page, "g", "x", "h")
     page.evaluate("prefixAt = performance.now() - 1600")
     press(page, "h")
@@ -52,7 +52,7 @@ def test_a_row_is_opened_with_keys_alone(page):
     expect(heading(page)).to_have_text("third")
 
 
-def test_what_keys_open_is_left_with_escape_to_its_row_in_both_widths(page):
+def test_escape_leads_from_an_opened_notification_to_its_row_in_both_widths(page):
     for size in (WIDE, NARROW):
         page.set_viewport_size(size)
         page.goto(page.newest.rpartition("/")[0])
@@ -69,7 +69,7 @@ def test_the_search_is_reached_from_every_page(page, site):
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
-def test_letters_in_a_field_and_with_a_modifier_are_no_keys(page):
+def test_letters_in_a_field_or_with_a_modifier_are_no_shortcuts(page):
     page.get_by_role("searchbox").fill("")
     page.keyboard.type("?gs/jk")
     expect(page.get_by_role("searchbox")).to_have_value("?gs/jk")
@@ -79,7 +79,7 @@ def test_letters_in_a_field_and_with_a_modifier_are_no_keys(page):
     expect(heading(page)).to_have_text("History")
 
 
-def test_the_list_of_keys_opens_and_closes_and_takes_no_keys_meanwhile(page):
+def test_the_open_list_of_shortcuts_blocks_all_other_shortcuts(page):
     press(page, "?")
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_be_visible()
@@ -109,7 +109,7 @@ def test_keys_can_be_switched_off_and_on_again(page):
     expect(page.locator("a.row").first).to_be_focused()
 
 
-def test_keys_that_are_off_are_switched_on_in_the_settings_on_every_screen(page, site):
+def test_disabled_shortcuts_can_be_enabled_in_the_settings_on_every_screen(page, site):
     page.evaluate("localStorage.setItem('keys off', 'yes')")
     page.set_viewport_size(NARROW)
     page.goto(f"{site.base}/app/settings")
@@ -125,7 +125,7 @@ def test_keys_that_are_off_are_switched_on_in_the_settings_on_every_screen(page,
     expect(dialog.get_by_role("checkbox")).not_to_be_checked()
 
 
-def test_keys_go_on_from_the_row_that_is_selected(page):
+def test_keys_move_on_from_the_selected_row(page):
     page.get_by_role("link", name="Select").click()
     page.get_by_role("checkbox", name="Select second").check()
     press(page, "j")
@@ -162,7 +162,7 @@ def test_a_narrow_screen_keeps_its_five_places(page, site):
     ]  # fmt: skip
 
 
-def test_the_list_stands_beside_a_notification_where_there_is_room(page):
+def test_on_a_wide_screen_the_list_is_beside_a_notification(page):
     page.goto(page.newest)
     beside = page.get_by_role("navigation", name="History")
     expect(beside.locator("strong")).to_have_text(["third", "second", "first"])
@@ -199,7 +199,7 @@ def places(page, selector):
     return page.locator(selector).evaluate_all(measure)
 
 
-def test_a_list_stays_where_it_is_while_its_rows_are_opened(page, site):
+def test_opening_rows_does_not_scroll_the_list(page, site):
     for number in range(14):
         site.send(f"number {number}", "x")
     page.goto(f"{site.base}/app/notifications")
@@ -216,7 +216,7 @@ def test_a_list_stays_where_it_is_while_its_rows_are_opened(page, site):
     assert page.evaluate("scrollY") > 0
 
 
-def test_a_message_moves_no_list(page, site):
+def test_a_status_message_does_not_scroll_the_list(page, site):
     asked = site.send("asked", "x", actions=[{"label": "Yes", "answer": "y"}])
     page.goto(f"{site.base}/app/notifications/{asked['id']}")
     before = places(page, ".list a.row")
@@ -233,13 +233,13 @@ def test_a_row_that_was_not_opened_from_the_list_is_shown_in_it(page, site):
     expect(page.locator(".list .row[aria-current]")).to_be_in_viewport(ratio=0.9)
 
 
-def test_the_skip_link_leads_past_the_list(page):
+def test_the_skip_link_skips_the_list(page):
     page.goto(page.newest)
     press(page, "Tab", "Enter", "Tab")
     assert page.evaluate("document.activeElement.closest('#detail') !== null")
 
 
-def test_the_search_of_a_hidden_list_is_not_meant(page):
+def test_slash_on_a_narrow_notification_page_leads_to_the_search_of_the_history(page):
     page.set_viewport_size(NARROW)
     page.goto(page.newest)
     press(page, "/")

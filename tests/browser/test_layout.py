@@ -1,4 +1,4 @@
-"""Where things stand on a page: one left edge, rows under their heading, whole words, no page that goes on and on."""
+"""The layout of pages: one left edge, rows under their heading, whole words, no page that is too long."""
 
 import pytest
 from playwright.sync_api import expect
@@ -26,7 +26,7 @@ LINES = """
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
-def test_all_pages_begin_at_one_edge(owners_page, site, width):
+def test_all_pages_have_the_same_left_edge(owners_page, site, width):
     site.send()
     site.service.alert()
     owners_page.set_viewport_size({"width": width, "height": 800})
@@ -37,7 +37,7 @@ def test_all_pages_begin_at_one_edge(owners_page, site, width):
     assert len(set(edges.values())) == 1, edges
 
 
-def test_no_word_of_a_notifications_facts_is_broken(owners_page, site):
+def test_the_facts_of_a_notification_do_not_break_within_a_word(owners_page, site):
     link = "https://example.org/" + "w" * 1_900
     sent = site.send(deliverAt=clock.now_ms() + HOUR_MS, priority=4, tag="x", url=link)
     owners_page.set_viewport_size(PHONE)
@@ -67,7 +67,7 @@ def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
     assert len(set(places.values())) == 1, places
 
 
-def test_what_can_be_done_with_the_selected_ones_fits_one_line_of_a_phone(owners_page, site):
+def test_the_actions_on_selected_rows_fit_one_line_on_a_phone(owners_page, site):
     site.send()
     owners_page.set_viewport_size(PHONE)
     owners_page.goto(f"{site.base}/app/notifications?select=1")
@@ -76,7 +76,7 @@ def test_what_can_be_done_with_the_selected_ones_fits_one_line_of_a_phone(owners
     assert len(set(buttons.evaluate_all(TOP))) == 1
 
 
-def test_the_facts_of_a_listed_device_break_between_them_only(owners_page, site):
+def test_the_facts_of_a_listed_device_do_not_break_inside_one(owners_page, site):
     site.service.flask("device", "add", OWNER, "apns", "ab" * 32)
     owners_page.set_viewport_size(PHONE)
     owners_page.goto(f"{site.base}/app/devices")
@@ -93,7 +93,7 @@ def test_no_row_is_wider_than_its_panel(owners_page, site):
     assert panel["x"] < row["x"] and row["x"] + row["width"] < panel["x"] + panel["width"]
 
 
-def test_a_long_template_does_not_push_its_end_off_the_screen(alert):
+def test_a_long_template_does_not_grow_its_field_beyond_the_screen(alert):
     alert.page.get_by_label("Text", exact=True).fill("{{ a }}\n" * 80)
     assert alert.page.get_by_label("Text", exact=True).bounding_box()["height"] < 300
 

@@ -258,7 +258,7 @@ def test_the_stylesheet_is_small():
     assert len(style) <= LARGEST_STYLE and len(gzip.compress(style, 6)) <= LARGEST_PACKED_STYLE
 
 
-def test_the_pages_of_a_visitor_are_sound(site, open_context):
+def test_the_pages_of_a_visitor_pass_the_layout_and_accessibility_checks(site, open_context):
     page, troubles = opened(open_context())
     found, scales = {}, Scales(page.context)
 
@@ -292,7 +292,7 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
     must_be_sound(found)
 
 
-def test_the_steps_of_a_phones_sign_in_are_sound(site, open_context, monkeypatch):
+def test_the_steps_of_a_phones_sign_in_pass_the_layout_and_accessibility_checks(site, open_context, monkeypatch):
     monkeypatch.setattr(guards, "origin", lambda: PUBLIC)
     context = open_context()
     context.add_cookies([site.cookie(LONG_EMAIL)])
@@ -314,7 +314,7 @@ def test_the_steps_of_a_phones_sign_in_are_sound(site, open_context, monkeypatch
     must_be_sound(found)
 
 
-def test_the_list_of_keys_is_sound(owners_page, site):
+def test_the_list_of_shortcuts_passes_the_layout_and_accessibility_checks(owners_page, site):
     troubles = watch(owners_page)
     owners_page.goto(f"{site.base}/app/")
     owners_page.keyboard.press("?")
@@ -322,7 +322,7 @@ def test_the_list_of_keys_is_sound(owners_page, site):
     must_be_sound({"keys": measure(owners_page, troubles)})
 
 
-def test_the_pages_of_a_new_account_are_sound(site, open_context):
+def test_the_pages_of_a_new_account_pass_the_layout_and_accessibility_checks(site, open_context):
     context = open_context()
     context.add_cookies([site.cookie()])
     page, troubles = opened(context)
@@ -360,7 +360,7 @@ PARTS = parts(FULL_PAGES, 6)
 
 
 @pytest.mark.parametrize("part", range(len(PARTS)))
-def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service, part):
+def test_the_pages_of_a_full_account_pass_the_layout_and_accessibility_checks(full, open_context, push_service, part):
     phone = Phone(full.site, open_context(), push_service, is_signed_in=False)
     phone.context.add_cookies([full.cookie])
     troubles, addresses, found = watch(phone.page), full_pages(full), {}
@@ -371,7 +371,7 @@ def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service,
     must_be_sound(found)
 
 
-def test_the_pages_that_answer_a_form_are_sound(full, open_context, monkeypatch):
+def test_the_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(full, open_context, monkeypatch):
     monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # so there is a form for native apps
     context = open_context()
     context.add_cookies([full.cookie])
@@ -407,7 +407,7 @@ def test_the_pages_that_answer_a_form_are_sound(full, open_context, monkeypatch)
     must_be_sound(found)
 
 
-def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
+def test_the_alert_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(full, open_context):
     context = open_context()
     context.add_cookies([full.cookie])
     page, troubles = opened(context)
@@ -446,7 +446,7 @@ def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
     must_be_sound(found)
 
 
-def test_what_a_page_says_of_this_browser_fits(site, open_context, push_service):
+def test_the_state_of_this_browser_fits_its_page(site, open_context, push_service):
     """Each state is reached in test_at_work.py; here their sentences stand on one page."""
     phone = Phone(site, open_context(), push_service)
     troubles = watch(phone.page)

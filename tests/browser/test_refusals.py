@@ -119,17 +119,13 @@ with_and_without_scripts = pytest.mark.parametrize("scripts", [True, False], ids
 
 
 @with_and_without_scripts
-def test_what_is_wrong_with_a_visitors_form_is_in_sight_with_the_focus_and_beside_its_field(
-    site, open_context, scripts
-):
+def test_an_error_in_a_visitors_form_is_visible_focused_and_beside_its_field(site, open_context, scripts):
     page = open_context(viewport=PHONE, java_script_enabled=scripts).new_page()
     all_are_seen(OF_VISITORS, page, site.base, {"setup": site.setup_link().removeprefix(site.base)})
 
 
 @with_and_without_scripts
-def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside_its_field(
-    site, open_context, monkeypatch, scripts
-):
+def test_an_error_in_an_owners_form_is_visible_focused_and_beside_its_field(site, open_context, monkeypatch, scripts):
     monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
     context = open_context(viewport=PHONE, java_script_enabled=scripts)
     context.add_cookies([site.cookie()])
@@ -178,7 +174,7 @@ def owners_page(site, open_context, path, scripts=False):
     return page
 
 
-def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_context):
+def test_a_failed_action_of_a_button_is_visible_and_focused(site, open_context):
     site.cookie()
     site.service.flask("device", "add", OWNER, "apns", "cd" * 32)
     page = owners_page(site, open_context, "/app/devices")
@@ -188,7 +184,7 @@ def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_contex
     assert page.evaluate(FOCUSED)["isSeen"]
 
 
-def test_a_page_that_is_nothing_but_an_error_has_the_focus_on_it(site, open_context):
+def test_an_error_page_has_the_focus_on_its_error(site, open_context):
     page = owners_page(site, open_context, "/app/notifications/unknown")
     expect(page.get_by_role("alert")).to_contain_text("no longer exists")
     expect(page.get_by_role("alert")).to_be_focused()
@@ -204,9 +200,7 @@ def test_a_page_that_is_nothing_but_an_error_has_the_focus_on_it(site, open_cont
     ],
 )
 @with_and_without_scripts
-def test_a_preview_that_was_asked_for_is_in_sight_with_what_is_wrong_in_it(
-    site, open_context, scripts, title, payload, words
-):
+def test_a_requested_preview_is_visible_with_its_error(site, open_context, scripts, title, payload, words):
     site.cookie()
     page = owners_page(site, open_context, f"/app/alerts/{site.service.alert().id}?tab=message", scripts)
     page.locator("#title").fill(title)

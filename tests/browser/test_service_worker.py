@@ -99,7 +99,7 @@ def test_clicking_a_notification_takes_the_open_page_there(phone, site):
 
 
 @pytest.mark.shows_notifications
-def test_clicking_a_notification_works_though_the_open_page_was_loaded_past_the_worker(phone, site):
+def test_clicking_a_notification_works_with_an_open_page_not_controlled_by_the_worker(phone, site):
     worker = phone.start_worker()
     cdp = phone.context.new_cdp_session(phone.page)
     with phone.page.expect_navigation():
@@ -178,7 +178,7 @@ OWN_PAGES = (
 )
 
 
-def test_without_a_network_there_is_a_page_that_says_so_and_the_wanted_one_comes_back(phone):
+def test_offline_a_page_says_so_and_the_requested_page_returns_when_online(phone):
     phone.enable()
     ground = phone.page.evaluate(GROUND)
     phone.context.set_offline(True)
@@ -194,7 +194,7 @@ def test_without_a_network_there_is_a_page_that_says_so_and_the_wanted_one_comes
     expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
 
 
-def test_the_page_without_a_network_is_dark_in_a_dark_system(site, open_context, push_service):
+def test_the_offline_page_follows_a_dark_system_theme(site, open_context, push_service):
     phone = Phone(site, open_context(color_scheme="dark"), push_service)
     phone.start_worker()
     ground = phone.page.evaluate(GROUND)
@@ -203,7 +203,7 @@ def test_the_page_without_a_network_is_dark_in_a_dark_system(site, open_context,
     assert phone.page.evaluate(GROUND) == ground
 
 
-def test_a_browser_keeps_nothing_that_belongs_to_an_account(phone, site):
+def test_the_browser_cache_holds_no_data_of_an_account(phone, site):
     phone.enable()
     phone.worker()
     sent = site.send("Secret", "of an account")

@@ -1,4 +1,4 @@
-"""What repeats until it is acknowledged."""
+"""Alarms: notifications that repeat until they are acknowledged."""
 
 import threading
 
@@ -33,7 +33,7 @@ def passes(service, moved_clock):
 # --- repeating ----------------------------------------------------------------------------------------------
 
 
-def test_it_is_pushed_again_until_it_is_acknowledged(owner, browser, rings, passes):
+def test_an_alarm_is_pushed_again_until_it_is_acknowledged(owner, browser, rings, passes):
     passes(59)
     assert (rung(owner, rings), len(browser.messages)) == (("waiting", 0), 1)
     passes(1)
@@ -53,7 +53,7 @@ def test_a_repeat_has_the_same_id_slot_and_priority(owner, browser, rings, passe
     assert [push["urgency"] for push in browser.pushes] == ["high", "high"]
 
 
-def test_it_repeats_as_long_as_was_asked_and_then_expires(owner, browser, passes):
+def test_an_alarm_repeats_for_its_duration_and_then_expires(owner, browser, passes):
     id_ = ring(owner, every_s=30, for_s=90)
     passes(30, 3)
     assert rung(owner, id_) == ("waiting", 3)
@@ -63,20 +63,20 @@ def test_it_repeats_as_long_as_was_asked_and_then_expires(owner, browser, passes
     assert len(browser.messages) == 4
 
 
-def test_it_repeats_at_most_50_times(owner, browser, passes):
+def test_an_alarm_repeats_at_most_50_times(owner, browser, passes):
     id_ = ring(owner, every_s=30, for_s=10_800)
     passes(30, 52)
     assert (rung(owner, id_), len(browser.messages)) == (("expired", 50), 51)
 
 
-def test_it_does_not_repeat_after_it_expires(owner, browser, passes, moved_clock):
+def test_an_alarm_does_not_repeat_after_it_expires(owner, browser, passes, moved_clock):
     id_ = ring(owner, expiresAt=moved_clock.ms + 90_000)
     passes(60)
     passes(30)
     assert (rung(owner, id_), len(browser.messages)) == (("expired", 1), 2)
 
 
-def test_after_a_long_stop_it_repeats_once_and_then_at_its_pace(owner, browser, passes):
+def test_after_downtime_an_alarm_repeats_once_and_then_at_its_interval(owner, browser, passes):
     id_ = ring(owner)
     passes(1_000)
     passes(59)
@@ -85,13 +85,13 @@ def test_after_a_long_stop_it_repeats_once_and_then_at_its_pace(owner, browser, 
     assert rung(owner, id_) == ("waiting", 2)
 
 
-def test_after_a_stop_until_long_after_its_end_it_is_not_pushed_again(owner, browser, passes):
+def test_an_alarm_that_ended_during_downtime_is_not_pushed_again(owner, browser, passes):
     id_ = ring(owner)
     passes(2 * HOUR_S)
     assert (rung(owner, id_), len(browser.messages)) == (("expired", 0), 1)
 
 
-def test_a_clock_that_is_set_back_does_not_stop_it(service, owner, browser, rings, passes, moved_clock):
+def test_setting_the_clock_back_does_not_stop_an_alarm(service, owner, browser, rings, passes, moved_clock):
     service.work()
     moved_clock.set_wall(moved_clock.ms - 5 * HOUR_S * 1000)
     passes(59)
@@ -103,7 +103,7 @@ def test_a_clock_that_is_set_back_does_not_stop_it(service, owner, browser, ring
     assert rung(owner, rings)[0] == "expired"
 
 
-def test_a_repeat_goes_to_the_devices_that_there_are_then(owner, push_service, browser, rings, passes):
+def test_a_repeat_goes_to_the_devices_present_at_that_time(owner, push_service, browser, rings, passes):
     later = subscribe(owner, push_service)
     passes(60)
     assert (len(browser.messages), len(later.messages)) == (2, 1)
@@ -119,7 +119,7 @@ def test_an_account_without_devices_is_not_counted_a_repeat(owner, passes):
 # --- what becomes of the deliveries ------------------------------------------------------------------------
 
 
-def test_a_repeat_that_is_accepted_delivers_what_was_pending(owner, browser, passes):
+def test_an_accepted_repeat_delivers_a_pending_alarm(owner, browser, passes):
     browser.then(503, retry_after="7200")
     id_ = ring(owner)
     assert detail(owner, id_)["status"] == "pending"
@@ -130,7 +130,7 @@ def test_a_repeat_that_is_accepted_delivers_what_was_pending(owner, browser, pas
     assert len(browser.messages) == 1  # no retry came
 
 
-def test_a_repeat_that_is_accepted_delivers_what_had_failed(owner, browser, passes):
+def test_an_accepted_repeat_delivers_a_failed_alarm(owner, browser, passes):
     browser.then(413)
     id_ = ring(owner)
     assert detail(owner, id_)["status"] == "failed"
@@ -140,7 +140,7 @@ def test_a_repeat_that_is_accepted_delivers_what_had_failed(owner, browser, pass
 
 
 @pytest.mark.parametrize("status", [503, 413, 403])
-def test_a_repeat_that_is_not_accepted_leaves_it_delivered_and_the_next_is_its_retry(
+def test_a_refused_repeat_leaves_the_alarm_delivered_and_the_next_repeat_is_its_retry(
     owner, browser, rings, passes, status
 ):
     browser.then(status)
@@ -155,7 +155,7 @@ def test_a_repeat_that_is_not_accepted_leaves_it_delivered_and_the_next_is_its_r
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 2))
 
 
-def test_a_device_that_is_gone_is_removed_by_a_repeat(owner, browser, rings, passes):
+def test_a_repeat_removes_a_device_whose_subscription_is_gone(owner, browser, rings, passes):
     browser.then(410)
     passes(60)
     assert owner.get("/devices").json["devices"] == []
@@ -167,7 +167,7 @@ def test_a_device_that_is_gone_is_removed_by_a_repeat(owner, browser, rings, pas
 # --- acknowledging ------------------------------------------------------------------------------------------
 
 
-def test_what_is_acknowledged_is_replaced_silently_on_the_devices(owner, browser, rings, service, moved_clock):
+def test_acknowledging_an_alarm_replaces_it_silently_on_the_devices(owner, browser, rings, service, moved_clock):
     moved_clock.advance(20)
     acknowledge(owner, rings)
     service.work()
@@ -176,7 +176,7 @@ def test_what_is_acknowledged_is_replaced_silently_on_the_devices(owner, browser
     assert (browser.pushes[1]["topic"], browser.pushes[1]["urgency"]) == (rings, "low")
 
 
-def test_the_device_on_which_it_was_acknowledged_is_not_told_and_the_others_are_told_its_name(
+def test_acknowledging_on_one_device_pushes_its_name_to_the_others_only(
     service, owner, push_service, browser, moved_clock
 ):
     other, id_ = subscribe(owner, push_service), ring(owner)
@@ -190,7 +190,7 @@ def test_the_device_on_which_it_was_acknowledged_is_not_told_and_the_others_are_
     assert (bodies(browser), bodies(other)) == (["full"], ["full", "Acknowledged on Kitchen."])
 
 
-def test_one_that_is_acknowledged_before_a_device_had_it_is_not_retried_there(owner, browser, passes):
+def test_an_acknowledged_alarm_is_not_retried_on_a_device_that_never_got_it(owner, browser, passes):
     browser.then(503)
     id_ = ring(owner)
     acknowledge(owner, id_)
@@ -199,7 +199,7 @@ def test_one_that_is_acknowledged_before_a_device_had_it_is_not_retried_there(ow
     assert detail(owner, id_)["deliveries"][0]["error"] == "It was acknowledged before this device had it."
 
 
-def test_a_late_acknowledgement_of_an_expired_one_is_recorded(owner, browser, passes, moved_clock):
+def test_acknowledging_an_expired_alarm_is_recorded(owner, browser, passes, moved_clock):
     id_ = ring(owner, every_s=30, for_s=30)
     passes(30)
     passes(30)
@@ -220,7 +220,7 @@ def test_a_failed_push_of_acknowledged_is_not_tried_again(owner, browser, rings,
 # --- other ends ---------------------------------------------------------------------------------------------
 
 
-def test_a_newer_one_with_its_tag_cancels_it(owner, browser, passes):
+def test_a_newer_notification_with_the_same_tag_cancels_an_alarm(owner, browser, passes):
     id_ = ring(owner, tag="disk")
     owner.post("/notifications/send", {"title": "Disk", "body": "free", "tag": "disk"})
     passes(60, 3)
@@ -228,7 +228,7 @@ def test_a_newer_one_with_its_tag_cancels_it(owner, browser, passes):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_acknowledging_one_that_is_replaced_pushes_nothing(owner, browser, passes, when):
+def test_acknowledging_a_replaced_alarm_pushes_nothing(owner, browser, passes, when):
     id_ = ring(owner, every_s=30, for_s=30, tag="disk")
     passes(90)
     assert rung(owner, id_) == ("expired", 0)
@@ -240,14 +240,14 @@ def test_acknowledging_one_that_is_replaced_pushes_nothing(owner, browser, passe
     assert bodies(browser) == ["full", "free"]
 
 
-def test_a_cancelled_one_stays_cancelled(owner, browser, passes):
+def test_a_cancelled_alarm_stays_cancelled(owner, browser, passes):
     id_ = ring(owner, tag="disk")
     ring(owner, tag="disk")
     found = acknowledge(owner, id_)
     assert (found["acknowledge"]["state"], "acknowledgedAt" in found) == ("cancelled", False)
 
 
-def test_a_deleted_one_does_not_repeat(owner, browser, rings, passes):
+def test_a_deleted_alarm_does_not_repeat(owner, browser, rings, passes):
     assert owner.delete(f"/notifications/{rings}").status_code == 200
     passes(60, 3)
     assert bodies(browser) == ["full"]
@@ -257,7 +257,7 @@ def test_a_deleted_one_does_not_repeat(owner, browser, rings, passes):
 # --- held first ---------------------------------------------------------------------------------------------
 
 
-def test_one_that_is_sent_later_begins_to_repeat_when_it_is_delivered(owner, browser, passes, moved_clock):
+def test_a_scheduled_alarm_begins_to_repeat_when_it_is_delivered(owner, browser, passes, moved_clock):
     id_ = send_at(owner, moved_clock.ms + HOUR_S * 1000, acknowledge=True)
     passes(60, 5)
     assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
@@ -266,9 +266,7 @@ def test_one_that_is_sent_later_begins_to_repeat_when_it_is_delivered(owner, bro
     assert (rung(owner, id_), bodies(browser)) == (("waiting", 1), ["later", "later"])
 
 
-def test_one_that_is_acknowledged_while_it_is_held_comes_once_and_does_not_repeat(
-    owner, browser, passes, moved_clock
-):
+def test_an_alarm_acknowledged_while_held_is_pushed_once_and_does_not_repeat(owner, browser, passes, moved_clock):
     id_ = send_at(owner, moved_clock.ms + 90_000, acknowledge=True)
     assert acknowledge(owner, id_)["acknowledge"]["state"] == "acknowledged"
     passes(90)
@@ -276,9 +274,7 @@ def test_one_that_is_acknowledged_while_it_is_held_comes_once_and_does_not_repea
     assert (rung(owner, id_), bodies(browser)) == (("acknowledged", 0), ["later"])
 
 
-def test_what_an_alert_held_begins_to_repeat_when_it_is_released(
-    service, owner, browser, night, until, works, passes
-):
+def test_a_held_alarm_begins_to_repeat_when_it_is_released(service, owner, browser, night, until, works, passes):
     hook = service.alert()
     one, two = (
         delivery.deliver_event(find_webhook(hook.code), hook.code, URGENT._replace(body=body), None).notification.id
@@ -300,7 +296,7 @@ def test_what_an_alert_held_begins_to_repeat_when_it_is_released(
 # --- how many -----------------------------------------------------------------------------------------------
 
 
-def test_the_21st_that_waits_is_refused_until_one_is_acknowledged(owner, browser):
+def test_the_21st_waiting_alarm_is_refused_until_one_is_acknowledged(owner, browser):
     first, *_ = [ring(owner) for _ in range(20)]
     answer = owner.post("/notifications/send", {"title": "t", "body": "b", "acknowledge": True})
     assert (answer.status_code, answer.json["code"]) == (429, "RATE_LIMIT_EXCEEDED")
@@ -310,13 +306,13 @@ def test_the_21st_that_waits_is_refused_until_one_is_acknowledged(owner, browser
     ring(owner)
 
 
-def test_one_that_replaces_another_is_not_the_21st(owner, browser):
+def test_an_alarm_that_replaces_another_does_not_count_towards_the_limit(owner, browser):
     for number in range(20):
         ring(owner, tag=f"disk {number}")
     ring(owner, tag="disk 7")
 
 
-def test_a_replay_is_not_refused_and_does_not_start_another(owner, browser, passes):
+def test_an_idempotent_replay_is_accepted_at_the_limit_and_starts_no_alarm(owner, browser, passes):
     sent = {"title": "t", "body": "b", "acknowledge": True}
     first, *_ = [owner.post("/notifications/send", sent, headers={"Idempotency-Key": str(n)}) for n in range(20)]
     again = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "0"})
@@ -343,7 +339,7 @@ def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, bro
 # --- leases and other processes ----------------------------------------------------------------------------
 
 
-def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, browser, rings, passes, moved_clock):
+def test_a_repeat_interrupted_by_a_crash_is_made_when_its_lease_ends(owner, browser, rings, passes, moved_clock):
     moved_clock.advance(60)
     with database.transaction(1):
         assert (
@@ -355,7 +351,7 @@ def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, b
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 
-def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, moved_clock):
+def test_of_several_workers_one_makes_a_repeat(owner, browser, rings, passes, moved_clock):
     moved_clock.advance(60)
     due = stored_alarms.due(moved_clock.ms)
     (account_seq,) = {one.account_seq for one in due}
@@ -373,7 +369,7 @@ def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, 
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 
-def test_what_is_acknowledged_during_its_repeat_is_said_to_be_after_it(
+def test_an_acknowledgement_during_a_repeat_is_pushed_after_the_repeat(
     service, owner, browser, rings, moved_clock, monkeypatch
 ):
     send = push.send
@@ -393,7 +389,7 @@ def test_what_is_acknowledged_during_its_repeat_is_said_to_be_after_it(
     assert (bodies(browser)[-2:], rung(owner, rings)) == (["full", "Acknowledged."], ("acknowledged", 1))
 
 
-def test_what_is_acknowledged_during_its_first_push_is_said_to_be_after_it(service, owner, browser, monkeypatch):
+def test_an_acknowledgement_during_the_first_push_is_pushed_after_it(service, owner, browser, monkeypatch):
     send = push.send
 
     def acknowledged_before_it_arrives(pushes, timeout_s):
@@ -410,7 +406,7 @@ def test_what_is_acknowledged_during_its_first_push_is_said_to_be_after_it(servi
     assert (rung(owner, id_), detail(owner, id_)["status"]) == (("acknowledged", 0), "delivered")
 
 
-def test_a_repeat_that_fails_for_a_fault_of_ours_is_logged_and_made_when_its_lease_has_ended(
+def test_a_repeat_that_raises_is_logged_and_made_when_its_lease_ends(
     owner, browser, rings, passes, monkeypatch, caplog
 ):
     def fault(attempts):
@@ -426,7 +422,7 @@ def test_a_repeat_that_fails_for_a_fault_of_ours_is_logged_and_made_when_its_lea
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 
-def test_to_acknowledge_wakes_the_thread_that_tells_the_devices_once_it_is_stored(owner, browser, rings):
+def test_a_stored_acknowledgement_wakes_the_thread_that_pushes_it(owner, browser, rings):
     alarms.batches.due.clear()
     with database.transaction(1):
         acknowledge(owner, rings)

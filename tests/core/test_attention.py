@@ -58,7 +58,7 @@ def only():
 # --- the order ----------------------------------------------------------------------------------------------
 
 
-def test_the_worst_is_first_whatever_is_found_first():
+def test_problems_are_listed_by_severity_in_any_order_of_discovery():
     found = [Need(kind, "", "", "") for kind in KINDS]
     assert in_order(random.Random(1).sample(found, len(found))) == found
 
@@ -77,12 +77,12 @@ def test_the_worst_is_first_whatever_is_found_first():
         ("https", "new device"),
     ],
 )
-def test_one_kind_is_worse_than_another(worse, better):
+def test_each_kind_of_problem_has_a_severity(worse, better):
     first = Need(worse, "", "", "", since=2)
     assert in_order([Need(better, "", "", "", since=1), first])[0] is first
 
 
-def test_of_a_kind_what_has_lasted_longest_is_first():
+def test_problems_of_one_kind_are_listed_oldest_first():
     found = [Need("rule", name, "", "", since) for name, since in (("a", 3), ("b", 1), ("c", 2))]
     assert [need.name for need in in_order(found)] == ["b", "c", "a"]
 
@@ -90,7 +90,7 @@ def test_of_a_kind_what_has_lasted_longest_is_first():
 # --- what needs the owner -----------------------------------------------------------------------------------
 
 
-def test_when_all_is_well_nothing_needs_the_owner(service, owner, browser):
+def test_a_healthy_account_has_nothing_that_needs_attention(service, owner, browser):
     owner.send()
     Pinged(service, owner, "--period", "1h").ping()
     Ruled(service, owner, "> 90").sends(1)
@@ -98,7 +98,7 @@ def test_when_all_is_well_nothing_needs_the_owner(service, owner, browser):
     assert needs() == []
 
 
-def test_what_another_account_has_needs_nobody_here(service, owner, browser, moved_clock):
+def test_problems_of_another_account_are_not_listed(service, owner, browser, moved_clock):
     Pinged(service, owner, "--period", "1h").ping("/fail")
     ring(owner)
     ask(owner)
@@ -123,7 +123,7 @@ def test_it_says_how_often_a_notification_was_repeated(service, owner, browser, 
     acknowledge(owner, rang)
 
 
-def test_one_that_no_longer_repeats_or_does_not_yet_needs_nobody(service, owner, browser, moved_clock):
+def test_a_notification_that_is_not_repeating_needs_no_attention(service, owner, browser, moved_clock):
     ring(owner, for_s=60)
     moved_clock.advance(2 * MINUTE_S)
     service.work()
@@ -146,7 +146,7 @@ def test_a_question_needs_its_owner_until_it_is_answered(service, owner, browser
         {"tag": "t"},
     ],
 )
-def test_what_cannot_be_answered_needs_nobody(owner, browser, more, moved_clock):
+def test_a_notification_without_an_answer_button_needs_no_attention(owner, browser, more, moved_clock):
     moved_clock.ms = 1_999_999_000_000
     asked = ask(owner, **more)
     if "tag" in more:
@@ -155,7 +155,7 @@ def test_what_cannot_be_answered_needs_nobody(owner, browser, more, moved_clock)
     owner.delete(f"/notifications/{asked}")
 
 
-def test_a_question_needs_nobody_once_it_has_expired_or_its_buttons_have(owner, browser, moved_clock):
+def test_a_question_needs_no_attention_once_it_or_its_buttons_expired(owner, browser, moved_clock):
     ask(owner, expiresAt=moved_clock.ms + 1000 * HOUR_S)
     ask(owner)
     moved_clock.advance(HOUR_S)
@@ -164,7 +164,7 @@ def test_a_question_needs_nobody_once_it_has_expired_or_its_buttons_have(owner, 
     assert kinds() == []
 
 
-def test_a_question_that_repeats_needs_its_owner_once(owner, browser):
+def test_a_repeating_question_is_listed_once(owner, browser):
     rang = ask(owner, acknowledge=True)
     assert kinds() == ["alarm"]
     acknowledge(owner, rang)
@@ -188,7 +188,7 @@ def test_a_heartbeat_that_is_down_needs_its_owner(service, owner, browser, only,
     beat.run("delete", beat.id)
 
 
-def test_a_heartbeat_that_is_late_or_paused_needs_nobody(service, owner, browser, moved_clock):
+def test_a_late_or_paused_heartbeat_needs_no_attention(service, owner, browser, moved_clock):
     late, paused = (Pinged(service, owner, "--period", "1h", name=name) for name in "ab")
     late.ping()
     paused.ping("/fail")

@@ -1,4 +1,4 @@
-"""Nothing that a key or a code can do grows without end: backlogs, keys, devices, metrics."""
+"""Everything that a key or a code can add to has a limit: backlogs, keys, devices, metrics."""
 
 import json
 
@@ -119,7 +119,7 @@ def test_what_is_pending_on_a_dead_device_fails_in_pieces(service, owner, push_s
     assert ("The device was removed before it could be reached.", 1_700) in errors
 
 
-def test_what_waits_for_a_provider_that_is_not_configured_is_not_tried_and_fails_after_a_day(
+def test_pushes_to_an_unconfigured_provider_are_not_tried_and_fail_after_a_day(
     service, owner, unreachable, moved_clock
 ):
     owner.send()
@@ -134,7 +134,9 @@ def test_what_waits_for_a_provider_that_is_not_configured_is_not_tried_and_fails
     assert query(service, "SELECT DISTINCT error FROM delivery") == [("FCM is not configured on this server.",)]
 
 
-def test_an_accounts_devices_are_tried_in_turn_however_much_is_due_on_one(service, owner, push_service, moved_clock):
+def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(
+    service, owner, push_service, moved_clock
+):
     phones = [push_service.browser() for _ in range(2)]
     owner.post("/devices", {"kind": "webpush", "subscription": phones[0].subscription})
     add_pending(100)
@@ -146,9 +148,7 @@ def test_an_accounts_devices_are_tried_in_turn_however_much_is_due_on_one(servic
     assert [len(phone.messages) for phone in phones] == [7, 3]
 
 
-def test_a_device_that_takes_nothing_of_its_backlog_is_left_alone_for_some_seconds(
-    service, owner, push_service, moved_clock
-):
+def test_a_device_that_refuses_its_backlog_is_skipped_for_some_seconds(service, owner, push_service, moved_clock):
     phone = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": phone.subscription})
     add_pending(100)
@@ -188,7 +188,7 @@ def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000
     assert titles.count("MCP - 5 notifications today") == 2 and len(titles) == 26
 
 
-def test_that_notice_is_pushed_quiet_hours_or_not(service, owner, push_service, moved_clock, monkeypatch):
+def test_the_notice_of_a_growing_history_ignores_quiet_hours(service, owner, push_service, moved_clock, monkeypatch):
     monkeypatch.setattr(delivery, "MANY_A_DAY", 2)
     browser = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
@@ -325,7 +325,9 @@ def keeps_three(monkeypatch):
     monkeypatch.setitem(PLANS, "starter", PLANS["starter"]._replace(metric_values=3))
 
 
-def test_of_too_many_values_the_oldest_go_first_whenever_they_were_sent(service, owner, keeps_three, moved_clock):
+def test_above_the_limit_the_oldest_values_are_removed_first_by_their_timestamps(
+    service, owner, keeps_three, moved_clock
+):
     now = moved_clock.ms
     put(1, [now - 5, now - 1, now - 3, now - 2, now - 4])
     moved_clock.advance(3_600)
@@ -333,7 +335,7 @@ def test_of_too_many_values_the_oldest_go_first_whenever_they_were_sent(service,
     assert kept(service) == [2.0, 3.0, 1.0]
 
 
-def test_the_number_counts_over_all_metrics_of_an_account_and_of_it_alone(service, owner, keeps_three, moved_clock):
+def test_the_limit_of_values_counts_all_metrics_of_one_account(service, owner, keeps_three, moved_clock):
     service.account("other@example.org")
     for metric in "abcd":
         put(1, [moved_clock.ms], metric)
@@ -351,7 +353,9 @@ def test_values_older_than_the_plans_history_do_not_count(service, owner, keeps_
     assert kept(service) == [2.0, 3.0, 4.0]
 
 
-def test_a_great_excess_goes_over_several_rounds(service, owner, keeps_three, moved_clock, monkeypatch):
+def test_a_large_excess_of_values_is_removed_over_several_rounds(
+    service, owner, keeps_three, moved_clock, monkeypatch
+):
     monkeypatch.setattr(pruning, "MAX_EXCESS", 10)
     put(1, range(moved_clock.ms, moved_clock.ms + 40))
     moved_clock.advance(3_600)
@@ -408,7 +412,7 @@ def test_a_service_that_was_off_for_long_removes_what_is_too_old_a_day_later(ser
     assert query(service, "SELECT 1 FROM notification") == []
 
 
-def test_a_doubted_clock_is_told_in_the_log_once(service, owner, moved_clock, caplog):
+def test_an_implausible_clock_is_logged_once(service, owner, moved_clock, caplog):
     owner.send()
     moved_clock.set_wall(moved_clock.ms + 366 * DAY_MS)
     for _ in range(3):
@@ -417,7 +421,7 @@ def test_a_doubted_clock_is_told_in_the_log_once(service, owner, moved_clock, ca
     assert caplog.text.count("366 days ahead") == 1
 
 
-def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(service, owner, moved_clock):
+def test_a_database_without_a_noted_time_is_trusted_up_to_its_newest_notification(service, owner, moved_clock):
     owner.send()
     with transaction(EVERYBODY):
         run("DELETE FROM server_note")
@@ -465,7 +469,7 @@ def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_ti
 
 
 @pytest.mark.parametrize("source", ["send", "event"])
-def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
+def test_a_push_under_way_is_leased_for_its_maximum_duration(
     service, owner, push_service, moved_clock, source, monkeypatch
 ):
     """With a lease shorter than a push, the push would be sent twice."""
@@ -485,7 +489,9 @@ def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
     assert (answer["status"], len(browser.pushes)) == ("delivered", 1)
 
 
-def test_a_retry_is_nobody_elses_for_as_long_as_it_may_take(service, owner, push_service, moved_clock, monkeypatch):
+def test_a_claimed_retry_is_not_due_again_while_its_push_may_take(
+    service, owner, push_service, moved_clock, monkeypatch
+):
     browser = push_service.browser().then(503)
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     owner.send()

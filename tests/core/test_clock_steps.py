@@ -56,7 +56,7 @@ def look(processes):
         one.look()
 
 
-def test_of_the_processes_of_a_machine_one_brings_everything_forward(pending, processes, moved_clock):
+def test_one_process_of_a_machine_moves_all_due_times(pending, processes, moved_clock):
     before = pending()
     set_back(moved_clock, HOUR_S)
     look(processes)
@@ -64,7 +64,7 @@ def test_of_the_processes_of_a_machine_one_brings_everything_forward(pending, pr
     assert moved(before, pending()) == [HOUR_S, HOUR_S]
 
 
-def test_what_two_accounts_wait_for_is_brought_forward_once_each(service, owner, processes, moved_clock):
+def test_due_times_of_each_account_are_moved_once(service, owner, processes, moved_clock):
     service.account("other@example.org")
     for caller in (owner, owner, service.caller("other@example.org")):
         ring(caller)
@@ -100,7 +100,7 @@ def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, proces
     assert moved(before, pending()) == [HOUR_S, HOUR_S]
 
 
-def test_the_usual_corrections_of_a_clock_change_nothing(pending, processes, moved_clock):
+def test_small_corrections_of_the_clock_move_no_due_times(pending, processes, moved_clock):
     before = pending()
     for _ in range(10):
         set_back(moved_clock, 1.9)

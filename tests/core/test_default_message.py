@@ -64,7 +64,7 @@ def test_title_and_body_are_looked_for_at_the_top_and_one_level_down(payload, ti
         ({f"k{place}": place for place in range(100)}, " ".join(f"k{place}: {place}" for place in range(MAX_LINES))),
     ],
 )  # fmt: skip
-def test_what_has_no_such_field_becomes_lines_of_two_levels(payload, lines):
+def test_a_payload_without_title_or_body_becomes_lines_of_its_first_two_levels(payload, lines):
     assert said(payload).body.replace("\n", " ") == lines
 
 
@@ -162,13 +162,13 @@ def test_a_senders_event_says_what_happened(sender, title, body, url):
     assert (made.title, made.url) == (title, url) and made.body.startswith(body)
 
 
-def test_nobody_gets_to_read_json():
+def test_the_default_message_contains_no_json():
     for name, payload in SENDERS.items():
         assert not any(mark in f"{said(payload)}" for mark in ('{"', "[{", "{'")), name
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no payloads in {FOLDER}")
-def test_nobody_gets_to_read_the_json_of_real_senders():
+def test_the_default_message_of_a_real_payload_contains_no_json():
     for path in sorted((FOLDER / "json").glob("*.json")):
         title, body, _ = said(path.read_text(encoding="utf-8"))
         assert '{"' not in title + body and "[{" not in title + body and body.strip(), path.name
@@ -191,7 +191,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_event_costs_no_more_than_a_few_times_parsing_it(name):
+def test_building_a_message_from_a_hostile_payload_costs_a_few_times_its_parsing(name):
     start = time.process_time()
     payload = parse_event(HOSTILE[name].encode())
     parsed = time.process_time()

@@ -1,4 +1,4 @@
-"""When ntfy's words for a delay end: in an account's zone, also on days when the clocks are set."""
+"""The moment that ntfy's words for a delay mean, in an account's zone, also on days when the clocks change."""
 
 import pytest
 

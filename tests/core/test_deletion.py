@@ -39,7 +39,7 @@ def test_another_accounts_notification_is_404_and_stays(service, owner, pro):
     assert [row["id"] for row in pro.listed()] == [notification_id]
 
 
-def test_a_pending_one_is_not_sent_any_more(service, owner, browser, moved_clock):
+def test_a_deleted_pending_notification_is_not_pushed(service, owner, browser, moved_clock):
     browser.then(503)
     notification_id = owner.send().json["notification"]["id"]
     delete(owner, notification_id)
@@ -48,7 +48,7 @@ def test_a_pending_one_is_not_sent_any_more(service, owner, browser, moved_clock
     assert (len(browser.pushes), query(service, "SELECT * FROM delivery")) == (1, [])
 
 
-def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
+def test_a_deleted_held_notification_is_not_pushed(service, owner, browser, moved_clock):
     hook = service.alert("--frequency", "15m")
     first, _ = (hook.post({"message": message}).json["notificationId"] for message in "ab")
     assert delete(owner, first).status_code == 200
@@ -58,7 +58,7 @@ def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
     assert [one["notification"]["body"] for one in browser.messages] == ["b"]
 
 
-def test_a_digest_is_none_of_the_lists_and_cannot_be_deleted_by_its_id(service, owner, browser, moved_clock):
+def test_a_digest_is_not_listed_and_cannot_be_deleted_by_its_id(service, owner, browser, moved_clock):
     hook = service.alert("--frequency", "15m")
     for message in "ab":
         hook.post({"message": message})
@@ -80,7 +80,7 @@ def digest(service, owner, browser, moved_clock):
     return ids
 
 
-def test_what_is_deleted_leaves_a_digest_that_is_pending(service, owner, browser, moved_clock, digest):
+def test_a_deleted_notification_is_removed_from_a_pending_digest(service, owner, browser, moved_clock, digest):
     delete(owner, digest[1])
     moved_clock.advance(60)
     service.work()
@@ -88,7 +88,7 @@ def test_what_is_deleted_leaves_a_digest_that_is_pending(service, owner, browser
     assert shown == [("MCP - 2 notifications", "Backups: a\nBackups: c")]
 
 
-def test_a_digest_of_which_all_is_deleted_is_not_sent_any_more(service, owner, browser, moved_clock, digest):
+def test_a_digest_whose_notifications_are_all_deleted_is_not_pushed(service, owner, browser, moved_clock, digest):
     for notification_id in digest:
         delete(owner, notification_id)
     moved_clock.advance(60)
@@ -155,7 +155,7 @@ def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
 
 
 @pytest.mark.parametrize("day", ["", "yesterday", "2026-11-31", "2026-1-1", "22.11.2026"])
-def test_a_day_that_is_none_deletes_nothing(service, owner, day):
+def test_an_invalid_day_deletes_nothing(service, owner, day):
     owner.send()
     assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day))
     assert len(owner.listed()) == 1
@@ -188,7 +188,7 @@ def test_a_whole_project_is_deleted(service, owner):
 
 
 @pytest.mark.parametrize("args, words", [(("p", "x"), 'metric "x" in the project "p"'), (("x",), 'project "x"')])
-def test_a_metric_that_there_is_not_is_named(service, owner, args, words):
+def test_deleting_an_unknown_metric_names_it(service, owner, args, words):
     put(1, "p", "a")
     assert words in said(service.flask("metric", "delete", OWNER, *args))
 
@@ -303,7 +303,7 @@ def test_what_another_process_writes_while_an_account_is_deleted_is_deleted_too(
     delete_some = ApiKey.delete_some
 
     def late(account_seq, limit):
-        """As a request that was let in before, and got its turn to write only now."""
+        """A request that was authenticated before, and writes only now."""
         monkeypatch.setattr(ApiKey, "delete_some", delete_some)
         delivery.deliver(Owner.of(account), Content("title", "body"))
         devices.add_device(account.seq, {"kind": "ntfy"}, 0)

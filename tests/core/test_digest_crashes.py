@@ -40,7 +40,7 @@ def work_until_crash(service, monkeypatch, fault):
                 service.work()
 
 
-def test_what_is_held_survives_a_restart(service, owner, browser, make_service, push_service, night, until):
+def test_held_notifications_survive_a_restart(service, owner, browser, make_service, push_service, night, until):
     held(service.alert(), "a", "b")
     again = restarted(owner, make_service, push_service)
     again.work()
@@ -119,9 +119,7 @@ def test_every_event_is_pushed_exactly_once_whenever_it_happens(service, owner, 
     assert set(statuses(owner).values()) == {"delivered"}
 
 
-def test_what_cannot_be_released_for_one_account_does_not_hold_up_the_others(
-    service, owner, browser, night, until, works
-):
+def test_a_failing_release_of_one_account_does_not_delay_others(service, owner, browser, night, until, works):
     service.account("other@example.org")
     service.flask("account", "set", "other@example.org", "--quiet-hours", "22:00-07:00")
     held(service.alert(email="other@example.org"), "x")
@@ -150,7 +148,7 @@ def test_a_clock_that_is_set_back_for_good_does_not_hold_a_digest_for_ever(servi
 
 
 @sqlite_only
-def test_releasing_many_writes_narrow_rows_alone(service, browser):
+def test_releasing_many_notifications_writes_no_row_with_their_texts(service, browser):
     """Writing rows with their texts again takes long, while others wait."""
     for statement in (held_notifications.OLDEST.statement, held_notifications.PUT_IN_DIGEST):
         values = (1, "[1]", 1)[: statement.count("?")]

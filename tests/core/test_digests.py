@@ -63,7 +63,7 @@ def test_several_held_notifications_are_one_push(service, owner, browser, night,
     assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "delivered"}
 
 
-def test_a_digest_has_the_oldest_first_of_whichever_alert(service, browser, night, until, works, moved_clock):
+def test_a_digest_lists_notifications_of_all_alerts_oldest_first(service, browser, night, until, works, moved_clock):
     first, second = service.alert(name="One"), service.alert(name="Two")
     for hook, message in [(second, "a"), (first, "b"), (second, "c"), (first, "d")]:
         held(hook, message)
@@ -94,7 +94,7 @@ def test_line_breaks_within_a_notification_are_spaces_in_its_line(service, brows
     assert second.startswith("Disk: a") and second.isprintable()
 
 
-def test_a_digest_is_no_row_of_the_history_and_counts_nowhere(service, owner, browser, night, until, works):
+def test_a_digest_is_not_in_the_history_or_in_any_counter(service, owner, browser, night, until, works):
     ids = held(service.alert(), "a", "b", "c")
     until(MORNING)
     before, counts = owner.listed(), (owner.get("/stats").json, owner.get("/alerts").json)
@@ -218,7 +218,7 @@ def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, n
 # What becomes of a digest
 
 
-def test_a_digest_that_is_refused_in_passing_is_retried_after_30_seconds_with_the_same_tag(
+def test_a_digest_that_fails_temporarily_is_retried_after_30_seconds_with_the_same_tag(
     service, owner, browser, night, until, works, moved_clock
 ):
     browser.then(503)
@@ -252,7 +252,7 @@ def test_a_digest_that_every_device_refuses_for_good_fails_as_a_whole(
     "first, second, status",
     [(201, 201, "delivered"), (201, 410, "delivered"), (201, 503, "delivered"), (410, 503, "pending")],
 )
-def test_a_digest_fares_with_several_devices_like_any_notification(
+def test_a_digest_has_the_delivery_status_of_any_notification_on_several_devices(
     service, owner, browser, push_service, night, until, works, moved_clock, first, second, status
 ):
     other = subscribe(owner, push_service)

@@ -46,13 +46,13 @@ def neighbour():
     server.server_close()
 
 
-def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service):
+def test_the_doctor_prints_a_line_for_each_part_and_exits_with_1_if_anything_is_bad(service):
     result = service.flask("doctor")
     assert [line[5:21].strip() for line in result.output.splitlines()] == list(doctor.checks())
     assert result.exit_code == 1 and "bad  service" in result.output
 
 
-def test_of_a_running_service_it_says_that_it_answers(tmp_path):
+def test_the_doctor_says_that_a_running_service_answers(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
         environ = {
@@ -70,23 +70,23 @@ def test_a_platform_that_wipes_the_disk_is_bad(service):
     assert seen(service, "settings", DYNO="web.1")[0] == "bad"
 
 
-def test_listening_on_every_address_is_something_to_look_at(service):
+def test_listening_on_every_address_is_a_warning(service):
     assert seen(service, "HOST")[0] == "ok"
     level, words = seen(service, "HOST", HOST="0.0.0.0")
     assert level == "look" and "proxy" in words
 
 
 @pytest.mark.parametrize("key, level", [("x" * 15, "look"), ("x" * 16, "ok")])
-def test_a_secret_key_that_can_be_guessed_is_something_to_look_at(service, key, level):
+def test_a_guessable_secret_key_is_a_warning(service, key, level):
     seen_level, words = seen(service, "SECRET_KEY", SECRET_KEY=key)
     assert seen_level == level and key not in words
 
 
-def test_a_secret_key_that_the_service_made_is_well(service):
+def test_a_generated_secret_key_is_ok(service):
     assert seen(service, "SECRET_KEY") == ("ok", "not set: Pocketbell made its own.")
 
 
-def test_what_is_seen_of_one_setting_does_not_hide_what_is_seen_of_another(service):
+def test_findings_on_one_setting_do_not_hide_findings_on_another(service):
     environ = {"DYNO": "web.1", "HOST": "::", "SECRET_KEY": "x"}
     found = [seen(service, check, **environ)[0] for check in ("settings", "HOST", "SECRET_KEY")]
     assert found == ["bad", "look", "look"]
@@ -132,11 +132,11 @@ def test_a_database_server_that_takes_fewer_connections_than_the_processes_may_o
         )
 
 
-def test_no_account_and_one_without_a_password_are_something_to_look_at(service, owner):
+def test_a_missing_account_and_an_account_without_a_password_are_warnings(service, owner):
     assert seen(service, "accounts")[1].startswith("owner@example.org has no password: ./pocketbell account set")
 
 
-def test_an_account_with_a_password_is_well(service):
+def test_an_account_with_a_password_is_ok(service):
     make_account(service)
     assert seen(service, "accounts")[0] == "ok"
 
@@ -186,7 +186,7 @@ def test_the_clock_is_compared_with_a_push_service(
     assert found[0] == level and words in found[1]
 
 
-def test_nobody_to_tell_the_time_is_something_to_look_at(service, server_clock):
+def test_an_uncheckable_clock_is_a_warning(service, server_clock):
     assert seen(service, "clock", WEBPUSH_HOSTS=f"http://127.0.0.1:{free_port()}")[0] == "look"
 
 
@@ -217,7 +217,7 @@ def test_a_public_address_must_be_https_and_answer(service):
     assert level == "bad" and "does not answer" in words
 
 
-def test_a_contact_that_apple_refuses_is_something_to_look_at(service):
+def test_a_contact_that_apple_refuses_is_a_warning(service):
     service.account("owner@localhost")
     assert seen(service, "Web Push")[0] == "look"
 
@@ -232,7 +232,7 @@ def test_a_device_whose_provider_is_not_configured_is_bad(service, owner):
     assert level == "bad" and "1 of the devices need it" in words
 
 
-def test_credentials_that_the_providers_take_are_well(every_provider):
+def test_credentials_that_the_providers_accept_are_ok(every_provider):
     assert seen(every_provider, "APNs") == ("ok", "Apple's push service accepts the credentials.")
     assert seen(every_provider, "FCM") == ("ok", "Google's push service accepts the credentials.")
 
@@ -255,7 +255,7 @@ def test_a_check_that_fails_itself_does_not_stop_the_others(service, monkeypatch
     assert seen(service, "database")[0] == "ok"
 
 
-def test_the_page_on_deployment_shows_checks_that_there_are():
+def test_every_check_on_the_deployment_page_exists():
     page = (ROOT / "docs/deployment.md").read_text()
     shown = re.findall(r"^(ok  |look|bad ) (.{16})", page, re.M)
     assert [mark.strip() for mark, _ in shown] == ["ok", "look", "bad"]

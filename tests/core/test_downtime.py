@@ -1,4 +1,4 @@
-"""What the service's own downtime and its clock do to heartbeats."""
+"""How heartbeats treat downtime of the service and changes of its clock."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from tests.support.heartbeats import Pinged, told
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, utc
 
 
-def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
+def test_a_heartbeat_due_during_downtime_is_expected_one_period_after_the_restart(
     owner, beat, passes, restarted, moved_clock
 ):
     beat.ping()
@@ -22,7 +22,7 @@ def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_
     assert beat.state == "down"
 
 
-def test_what_was_late_when_the_service_went_is_up_after_its_return(beat, passes, restarted):
+def test_a_heartbeat_late_when_the_service_stopped_is_up_after_the_restart(beat, passes, restarted):
     beat.ping()
     passes(HOUR_S + MINUTE_S)
     assert beat.state == "late"
@@ -32,7 +32,7 @@ def test_what_was_late_when_the_service_went_is_up_after_its_return(beat, passes
     assert beat.state == "up"
 
 
-def test_other_deadlines_move_by_the_time_that_the_service_was_away(beat, passes, restarted):
+def test_other_deadlines_move_by_the_length_of_the_downtime(beat, passes, restarted):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     passes(10)
@@ -40,7 +40,7 @@ def test_other_deadlines_move_by_the_time_that_the_service_was_away(beat, passes
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline + 20 * MINUTE_S * 1000)
 
 
-def test_a_second_service_beside_the_first_moves_nothing_again(beat, passes, restarted):
+def test_a_second_process_does_not_move_the_deadlines_again(beat, passes, restarted):
     beat.ping()
     passes(10)
     restarted(20 * MINUTE_S)
@@ -50,7 +50,9 @@ def test_a_second_service_beside_the_first_moves_nothing_again(beat, passes, res
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, 5 * HOUR_S])
-def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, beat, passes, moved_clock, step_s):
+def test_a_step_of_the_wall_clock_causes_no_false_alarm_and_delays_no_true_one(
+    owner, beat, passes, moved_clock, step_s
+):
     beat.ping()
     passes(MINUTE_S)
     moved_clock.set_wall(moved_clock.ms + step_s * 1000)
@@ -80,7 +82,7 @@ def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_c
     assert len(written) == 4
 
 
-def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as_downtime(
+def test_while_the_database_cannot_be_written_heartbeats_are_not_judged_and_it_counts_as_downtime(
     owner, beat, passes, moved_clock, monkeypatch
 ):
     beat.ping()
@@ -99,7 +101,9 @@ def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as
 
 
 @pytest.mark.parametrize("options", [("--period", "1d"), ("--cron", "0 10 * * *")])
-def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner, passes, until, restarted, options):
+def test_daily_restarts_while_a_heartbeat_is_late_delay_its_notification_once(
+    service, owner, passes, until, restarted, options
+):
     beat = Pinged(service, owner, *options, "--grace", "30m")
     beat.ping()
     for day, state in ((22, "up"), (23, "down")):
@@ -114,7 +118,7 @@ def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner
 
 
 @pytest.mark.parametrize("back_s, is_next", [(-60, True), (-70, False)])
-def test_what_is_expected_within_a_minute_of_the_return_is_expected_a_period_later(
+def test_a_heartbeat_due_within_a_minute_of_the_restart_is_expected_one_period_later(
     beat, passes, restarted, moved_clock, back_s, is_next
 ):
     beat.ping()
@@ -182,7 +186,7 @@ def frozen(moved_clock):
 
 
 @pytest.mark.parametrize("monotonic_s", [None, 0])
-def test_a_process_that_was_frozen_cries_no_wolf_and_tells_of_a_true_failure(
+def test_a_frozen_process_causes_no_false_alarm_and_still_reports_a_true_failure(
     owner, beat, passes, frozen, moved_clock, monotonic_s
 ):
     beat.ping()
@@ -193,7 +197,7 @@ def test_a_process_that_was_frozen_cries_no_wolf_and_tells_of_a_true_failure(
     assert beat.state == "down"
 
 
-def test_what_is_expected_long_after_a_freeze_moves_by_it(beat, passes, frozen):
+def test_a_deadline_long_after_a_freeze_moves_by_its_length(beat, passes, frozen):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     passes(MINUTE_S)
@@ -201,7 +205,7 @@ def test_what_is_expected_long_after_a_freeze_moves_by_it(beat, passes, frozen):
     assert beat.watch["deadlineAt"] == deadline + 10 * MINUTE_S * 1000
 
 
-def test_a_worker_that_is_slow_moves_nothing(service, owner, moved_clock, frozen):
+def test_a_slow_worker_moves_no_deadlines(service, owner, moved_clock, frozen):
     beat = Pinged(service, owner, "--period", "1h", "--grace", "1m")
     beat.ping()
     deadline, began = beat.watch["deadlineAt"], moved_clock.ms
@@ -213,7 +217,7 @@ def test_a_worker_that_is_slow_moves_nothing(service, owner, moved_clock, frozen
     assert beat.state == "late"
 
 
-def test_the_time_that_other_jobs_took_before_its_turn_is_no_step_of_the_clock(beat, moved_clock):
+def test_time_spent_in_other_jobs_is_not_taken_for_a_step_of_the_clock(beat, moved_clock):
     heartbeat_checks.check_due(moved_clock.ms)
     beat.ping()
     deadline, round_began = beat.watch["deadlineAt"], moved_clock.ms + 1000
@@ -225,7 +229,7 @@ def test_the_time_that_other_jobs_took_before_its_turn_is_no_step_of_the_clock(b
 
 
 @pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
-def test_a_clock_that_is_set_while_other_jobs_run_cries_no_wolf(owner, beat, passes, moved_clock, step_s):
+def test_setting_the_clock_while_other_jobs_run_causes_no_false_alarm(owner, beat, passes, moved_clock, step_s):
     beat.ping()
     passes(MINUTE_S)
     round_began = moved_clock.ms
@@ -285,7 +289,7 @@ def test_how_long_it_was_down_does_not_change_when_the_clock_is_set(owner, beat,
     assert told(owner)[-1] == ("Backup is up", "It was down for 2m.")
 
 
-def test_it_was_down_while_the_service_was_away_too(owner, beat, passes, restarted, frozen):
+def test_the_duration_of_an_outage_includes_downtime_of_the_service(owner, beat, passes, restarted, frozen):
     beat.ping("/fail")
     passes(MINUTE_S)
     frozen(HOUR_S)
@@ -325,7 +329,7 @@ def look_for(seconds, moved_clock, *processes):
             process.look()
 
 
-def test_a_process_that_starts_while_others_live_moves_nothing(beat, both, moved_clock):
+def test_a_process_that_starts_while_others_run_moves_no_deadlines(beat, both, moved_clock):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     for _ in range(5):
@@ -335,14 +339,14 @@ def test_a_process_that_starts_while_others_live_moves_nothing(beat, both, moved
     assert beat.watch["deadlineAt"] == deadline
 
 
-def test_it_judges_nothing_until_it_knows_whether_others_live(both, moved_clock):
+def test_a_starting_process_judges_nothing_until_it_knows_whether_others_run(both, moved_clock):
     look_for(1, moved_clock, third := Process())
     assert not third.look()
     look_for(31, moved_clock, *both)
     assert third.look()
 
 
-def test_a_process_that_was_frozen_while_others_lived_moves_nothing(beat, both, moved_clock):
+def test_a_process_that_was_frozen_while_others_ran_moves_no_deadlines(beat, both, moved_clock):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     look_for(10 * MINUTE_S, moved_clock, both[0])
@@ -350,7 +354,7 @@ def test_a_process_that_was_frozen_while_others_lived_moves_nothing(beat, both, 
     assert beat.watch["deadlineAt"] == deadline
 
 
-def test_when_all_of_them_start_again_one_of_them_moves_the_deadlines(beat, both, moved_clock):
+def test_when_all_processes_restart_one_moves_the_deadlines(beat, both, moved_clock):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     look_for(1, moved_clock, *both)
@@ -359,7 +363,7 @@ def test_when_all_of_them_start_again_one_of_them_moves_the_deadlines(beat, both
     assert 600_000 <= beat.watch["deadlineAt"] - deadline <= 640_000
 
 
-def test_when_all_of_them_start_again_quickly_one_of_them_moves_the_deadlines_a_little_later(beat, both, moved_clock):
+def test_when_all_processes_restart_quickly_one_moves_the_deadlines_a_little_later(beat, both, moved_clock):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     look_for(1, moved_clock, *both)
@@ -369,7 +373,7 @@ def test_when_all_of_them_start_again_quickly_one_of_them_moves_the_deadlines_a_
 
 
 @pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
-def test_when_the_clock_of_all_of_them_is_set_one_of_them_moves_the_times(
+def test_when_the_clock_of_all_processes_is_set_one_moves_the_deadlines(
     service, owner, beat, both, moved_clock, step_s
 ):
     down = Pinged(service, owner, "--period", "1h", name="Other")

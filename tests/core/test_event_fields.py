@@ -42,7 +42,7 @@ def tag(template, payload):
         ("0", None), ("-1", None), ("04", None), ("4.0", None), ("critical", None), ("٤", None), ("high!", None),
     ],
 )  # fmt: skip
-def test_a_priority_is_one_of_the_values_or_else_the_default(text, number):
+def test_a_priority_is_a_known_word_or_number_and_otherwise_the_default(text, number):
     assert priority("{{ p }}", {"p": text}) == priority(text, {}) == number
 
 
@@ -90,7 +90,7 @@ def test_an_address_keeps_its_form_and_every_other_value_is_encoded(template, pa
         "\x00https://x.example", "view-source:https://x.example", "\u2028https//x",
     ],
 )  # fmt: skip
-def test_what_is_no_http_address_is_left_out(value):
+def test_a_link_that_is_not_http_is_left_out(value):
     assert url("{{ a }}", a=value) is None
 
 
@@ -103,7 +103,7 @@ HOSTILE = [
 
 
 def stays(link, before, after=""):
-    """Whether a link is the template's, with something that says nothing in the place of the value."""
+    """Whether a link is the template's, with a harmless value in its place."""
     value = link[len(before) : len(link) - len(after)]
     is_behind_a_host = before.count("/") > 2
     is_plain = not set(value) - set(
@@ -122,7 +122,7 @@ def stays(link, before, after=""):
         ("https://x.example:", "/"), ("https://user", "@x.example/"),
     ],
 )  # fmt: skip
-def test_a_hostile_value_stays_in_its_place_or_there_is_no_link(value, before, after):
+def test_a_hostile_value_changes_no_other_part_of_a_link(value, before, after):
     link = url(before + "{{ a }}" + after, a=value)
     if link is None:
         return
@@ -135,7 +135,7 @@ def test_a_hostile_value_stays_in_its_place_or_there_is_no_link(value, before, a
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
-def test_values_side_by_side_stay_in_their_place(texts):
+def test_adjacent_values_change_no_other_part_of_a_link(texts):
     template = "https://x.example/a/" + "".join(f"{{{{ v.{place} }}}}" for place in range(len(texts)))
     link, _ = event_fields.url_of(template, {"v": texts}, "UTC")
     if link is not None:
@@ -144,12 +144,12 @@ def test_values_side_by_side_stay_in_their_place(texts):
 
 @each("before", ["https:", "https:/", "http", "https", "ht"])
 @each("value", ["//evil.example", "/evil.example/", "s://evil.example", "://evil.example", "tps://evil.example"])
-def test_a_value_in_front_of_a_host_does_not_bring_another(before, value):
+def test_a_value_before_the_host_cannot_change_the_host(before, value):
     assert url(before + "{{ a }}", a=value) is None
 
 
 @each("path", ["@evil.example/", ".evil.example/", ":80@evil.example/", "/ok", "\\evil.example"])
-def test_a_value_right_behind_a_host_does_not_change_it(path):
+def test_a_value_after_the_host_cannot_change_the_host(path):
     assert url("https://x.example{{ path }}", path=path) is None
 
 
@@ -183,7 +183,7 @@ def test_a_tag_is_cut_and_left_out_where_events_would_share_it(template, tag_):
     assert tag(template, payload) == tag_
 
 
-def test_what_a_tag_lacks_is_named_once():
+def test_a_missing_variable_of_a_tag_is_reported_once():
     made = content({}, tag_template="{{ a }} {{ b }}", title_template="{{ a }}", url_template="{{ b }}")
     assert made.missing == ("a", "b") and made.tag is made.url is None
 
@@ -215,7 +215,7 @@ def test_a_condition_compares_what_the_value_shows(condition, is_so):
 
 
 @each("condition", ["", " ", "\n", None])
-def test_an_empty_condition_is_none(condition):
+def test_an_empty_condition_is_no_condition(condition):
     assert event_fields.checked_condition(condition) is None
 
 
@@ -226,7 +226,7 @@ def test_an_empty_condition_is_none(condition):
         "a | upcase = B", "a\nb = c", "x" * 197 + " = y", "a\0 = b", "a = \ud800",
     ],
 )  # fmt: skip
-def test_a_condition_that_is_written_otherwise_is_refused(condition):
+def test_a_malformed_condition_is_refused(condition):
     with pytest.raises(Refused) as refused:
         event_fields.checked_condition(condition)
     assert refused.value.status == 400 and refused.value.message.endswith(".")
@@ -236,7 +236,7 @@ def test_a_condition_on_a_hostile_payload_is_found_false():
     assert not event_fields.holds("a" + ".a" * 90 + " = x", {"a" * 100_000: {"b": 1}, "a": {"a": {"a": 1}}})
 
 
-def test_the_longest_condition_on_the_worst_payload_costs_less_than_there_is():
+def test_the_longest_condition_on_the_worst_payload_stays_within_the_work_limit():
     payload = "x"
     for _ in range(99):
         payload = {"a": payload}  # at each object all that is left of the path is looked for first

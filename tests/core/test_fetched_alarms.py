@@ -69,7 +69,7 @@ def test_a_button_opens_its_address_or_sends_the_answer_to_us(owner, android):
     assert (told["answer"], told["device"]) == ("yes", android.id)
 
 
-def test_what_is_stored_while_a_stream_opens_comes_on_it(owner, android, alarm, moved_clock, monkeypatch):
+def test_a_message_stored_while_a_stream_opens_arrives_on_it(owner, android, alarm, moved_clock, monkeypatch):
     look = streams.stored
 
     def look_just_before_it_is_stored(*found):
@@ -115,7 +115,9 @@ def test_a_phone_that_polls_gets_each_repeat_once(owner, android, alarm, moved_c
     assert android.poll() == []
 
 
-def test_a_phone_that_polls_gets_a_repeat_of_what_is_older_than_its_last_message(owner, android, alarm, moved_clock):
+def test_a_polling_phone_gets_a_repeat_of_a_notification_older_than_its_last_message(
+    owner, android, alarm, moved_clock
+):
     id_ = alarm(acknowledge={"everyS": 60, "forS": 100})
     moved_clock.advance(1)
     owner.send(title="t", body="newer")
@@ -128,13 +130,13 @@ def test_a_phone_that_polls_gets_a_repeat_of_what_is_older_than_its_last_message
     assert (rung(owner, id_), android.messages(asked)) == (("expired", 1), [])
 
 
-def test_one_that_is_woken_with_the_id_fetches_the_newest_repeat(owner, android, alarm, moved_clock):
+def test_a_phone_woken_with_an_id_fetches_the_newest_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
     repeat(owner, moved_clock)
     assert android.fetch(id_)["id"] == android.fetch(f"{id_}-1")["id"] == f"{id_}-1"
 
 
-def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(owner, android, alarm, moved_clock):
+def test_acknowledging_on_one_phone_ends_an_alarm_and_updates_the_others_silently(owner, android, alarm, moved_clock):
     other = add_phone(owner, name="Tablet")
     id_ = alarm()
     streams = Stream(android), Stream(other)
@@ -150,7 +152,7 @@ def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(o
     assert [stream.new() for stream in streams] == [[], []]
 
 
-def test_a_phone_that_has_what_was_acknowledged_elsewhere_gets_nothing_again(owner, android, alarm, moved_clock):
+def test_a_phone_that_has_an_acknowledged_alarm_does_not_get_it_again(owner, android, alarm, moved_clock):
     other, id_ = add_phone(owner), alarm()
     assert [message["id"] for message in other.poll()] == [id_]
     moved_clock.advance(1)
@@ -162,7 +164,7 @@ def test_a_phone_that_has_what_was_acknowledged_elsewhere_gets_nothing_again(own
     assert other.bodies(f"since={id_}")[0] == "in between"
 
 
-def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, android, alarm, moved_clock):
+def test_a_new_stream_gets_a_repeating_alarm_with_its_next_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
     android.poll()
     stream = Stream(android)
@@ -179,7 +181,7 @@ def test_a_repeat_reaches_a_phone_that_was_added_later(owner, alarm, moved_clock
     assert [message["id"] for message in later.messages()] == [f"{id_}-1"]
 
 
-def test_a_stream_whose_client_takes_too_little_ends_and_begins_again_with_what_waits(owner, android, monkeypatch):
+def test_a_stream_to_a_slow_client_is_closed_and_resumes_with_the_waiting_messages(owner, android, monkeypatch):
     monkeypatch.setattr(streams, "MAX_REMEMBERED", 2)
     for number in range(4):
         owner.send("t", str(number))
@@ -193,7 +195,7 @@ def test_a_stream_whose_client_takes_too_little_ends_and_begins_again_with_what_
     assert len(Stream(android, since="all").new()) == 7
 
 
-def test_what_is_sent_later_is_fetched_then(owner, android, moved_clock):
+def test_a_scheduled_notification_is_fetched_at_its_time(owner, android, moved_clock):
     sent = {"title": "t", "body": "later", "deliverAt": moved_clock.ms + 60_000}
     assert owner.post("/notifications/send", sent).json["notification"]["status"] == "held"
     assert android.messages() == []

@@ -14,7 +14,7 @@ def delivery(owner, id_=None):
     return one["status"], device["status"], device.get("error")
 
 
-def test_what_is_sent_is_pending_until_it_is_fetched(owner, android, moved_clock):
+def test_a_notification_is_pending_until_it_is_fetched(owner, android, moved_clock):
     assert owner.send().json["notification"]["status"] == "pending"
     owner.service.work()
     assert delivery(owner) == ("pending", "pending", None)
@@ -24,7 +24,7 @@ def test_what_is_sent_is_pending_until_it_is_fetched(owner, android, moved_clock
     assert owner.get("/devices").json["devices"][0]["lastDeliveredAt"] == moved_clock.ms
 
 
-def test_fetching_it_again_changes_nothing(owner, android, moved_clock):
+def test_fetching_a_notification_again_changes_nothing(owner, android, moved_clock):
     owner.send()
     android.poll()
     fetched = query(owner.service, "SELECT * FROM delivery")
@@ -33,7 +33,7 @@ def test_fetching_it_again_changes_nothing(owner, android, moved_clock):
     assert query(owner.service, "SELECT * FROM delivery") == fetched
 
 
-def test_it_fails_when_nobody_fetches_it_for_a_day(owner, android, moved_clock):
+def test_a_notification_that_nobody_fetches_fails_after_a_day(owner, android, moved_clock):
     owner.send()
     moved_clock.advance(24 * HOUR_S - 1)
     owner.service.work()
@@ -45,7 +45,7 @@ def test_it_fails_when_nobody_fetches_it_for_a_day(owner, android, moved_clock):
     assert android.poll() == []
 
 
-def test_it_fails_when_it_expires_first_also_beside_a_device_that_has_it(owner, push_service, moved_clock):
+def test_an_unfetched_delivery_fails_when_the_notification_expires(owner, push_service, moved_clock):
     subscribe(owner, push_service)
     android = add_phone(owner)
     sent = {"title": "t", "body": "b", "expiresAt": moved_clock.ms + 60_000}
@@ -58,20 +58,20 @@ def test_it_fails_when_it_expires_first_also_beside_a_device_that_has_it(owner, 
     assert one["deliveries"][1]["error"] == "It expired before this device had it."
 
 
-def test_a_replaced_one_is_not_fetched_any_more(owner, android):
+def test_a_replaced_notification_cannot_be_fetched(owner, android):
     for body in ("old", "new"):
         owner.post("/notifications/send", {"title": "t", "body": body, "tag": "disk"})
     assert android.bodies() == ["new"]
     assert [one["status"] for one in owner.listed()] == ["delivered", "failed"]
 
 
-def test_priority_1_reaches_it_and_no_browser(owner, push_service):
+def test_priority_1_reaches_the_app_and_no_browser(owner, push_service):
     browser, android = subscribe(owner, push_service), add_phone(owner)
     owner.post("/notifications/send", {"title": "t", "body": "quiet", "priority": 1})
     assert android.bodies() == ["quiet"] and browser.messages == []
 
 
-def test_priority_1_is_delivered_when_stored_whether_it_is_fetched_or_not(owner, android, moved_clock):
+def test_a_notification_of_priority_1_is_delivered_once_stored(owner, android, moved_clock):
     quiet = {"title": "t", "body": "quiet", "priority": 1}
     later = owner.post("/notifications/send", quiet | {"deliverAt": moved_clock.ms + 1000}).json["notification"]
     now = owner.post("/notifications/send", quiet).json["notification"]
@@ -84,7 +84,7 @@ def test_priority_1_is_delivered_when_stored_whether_it_is_fetched_or_not(owner,
     assert [delivery(owner, one["id"])[:2] for one in (later, now)] == [("delivered", "failed")] * 2
 
 
-def test_its_least_priority_counts_for_priority_1_too(owner):
+def test_the_least_priority_of_an_app_applies_to_priority_1_too(owner):
     android = add_phone(owner, minPriority=2)
     for priority in (1, 2):
         owner.post("/notifications/send", {"title": "t", "body": str(priority), "priority": priority})

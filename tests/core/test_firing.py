@@ -46,7 +46,7 @@ def ago(moved_clock):
         (">-1.5e2", [-149], [-150]),
     ],
 )
-def test_a_value_fires_it_or_makes_it_ok(service, owner, condition, fires, is_ok):
+def test_a_value_makes_a_rule_fire_or_resolve(service, owner, condition, fires, is_ok):
     rule = Ruled(service, owner, condition)
     for bad in fires:
         for good in is_ok:
@@ -56,7 +56,7 @@ def test_a_value_fires_it_or_makes_it_ok(service, owner, condition, fires, is_ok
             assert rule.state == "ok"
 
 
-def test_it_is_ok_until_a_value_comes_and_then_as_long_as_values_are(owner, rule, passes):
+def test_a_rule_is_ok_without_values_and_while_values_do_not_meet_it(owner, rule, passes):
     passes(HOUR_S)
     rule.sends(50)
     rule.sends(90)
@@ -64,7 +64,7 @@ def test_it_is_ok_until_a_value_comes_and_then_as_long_as_values_are(owner, rule
     assert (rule.state, rule.listed["firingSince"], told(owner)) == ("ok", None, [])
 
 
-def test_it_fires_once_and_says_the_value_the_rule_and_the_project(owner, rule, passes, moved_clock):
+def test_a_rule_fires_once_and_names_the_value_the_rule_and_the_project(owner, rule, passes, moved_clock):
     rule.sends(95)
     since = moved_clock.ms
     passes(MINUTE_S)
@@ -75,7 +75,7 @@ def test_it_fires_once_and_says_the_value_the_rule_and_the_project(owner, rule, 
     assert owner.listed()[0]["priority"] == 4
 
 
-def test_when_it_is_ok_again_a_notification_replaces_the_first(owner, browser, rule, passes):
+def test_a_resolved_rule_replaces_its_notification(owner, browser, rule, passes):
     rule.sends(95)
     passes(3 * HOUR_S + 5 * MINUTE_S)
     rule.sends(40.25)
@@ -88,7 +88,7 @@ def test_when_it_is_ok_again_a_notification_replaces_the_first(owner, browser, r
     assert (len(browser.messages), rule.state) == (2, "ok")
 
 
-def test_each_change_is_told(owner, rule):
+def test_each_change_of_a_rules_state_sends_a_notification(owner, rule):
     for value in (95, 50, 96, 51):
         rule.sends(value)
     assert [title for title, _ in told(owner)] == ["CPU is 95 %", "CPU is ok: 50 %", "CPU is 96 %", "CPU is ok: 51 %"]
@@ -98,7 +98,7 @@ def test_each_change_is_told(owner, rule):
     "value, unit, says",
     [(0.1 + 0.2, None, "0.3"), (1e6, " ", "1000000"), (1e300, " €", "1e+300 €"), (-1, "°C", "-1 °C")],
 )
-def test_a_value_is_said_as_it_is_written(service, owner, value, unit, says):
+def test_a_notification_shows_a_value_as_it_was_sent(service, owner, value, unit, says):
     Ruled(service, owner, "!= 0").sends(value, unit=unit)
     assert [title for title, _ in told(owner)] == [f"CPU is {says}"]
 
@@ -134,7 +134,7 @@ def test_a_value_of_the_future_counts_when_its_time_has_come(owner, rule, passes
     assert (rule.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_values_of_the_future_count_one_after_the_other_and_not_if_a_later_one_came_meanwhile(rule, passes, ago):
+def test_future_values_count_in_order_and_not_after_a_newer_value_has_come(rule, passes, ago):
     rule.sends((95, ago(-10)), (50, ago(-20)), (95, ago(-30)), (50, ago(-7_000_000_000)))
     states = []
     for _ in range(4):
@@ -145,7 +145,7 @@ def test_values_of_the_future_count_one_after_the_other_and_not_if_a_later_one_c
     assert rule.state == "ok"
 
 
-def test_a_value_of_the_future_that_changed_nothing_when_it_came_may_do_so_when_its_time_has_come(rule, passes, ago):
+def test_a_future_value_is_judged_at_its_own_time_and_not_on_arrival(rule, passes, ago):
     rule.sends((50, ago(-60)))
     rule.sends(95)
     passes(59)
@@ -161,7 +161,7 @@ def test_a_new_rule_is_judged_by_the_value_that_is_there(service, owner, passes)
     assert (rule.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_rules_on_one_metric_are_judged_each_by_itself_and_no_other_metrics(service, owner):
+def test_each_rule_is_judged_separately_and_only_by_its_own_metric(service, owner):
     rules = [Ruled(service, owner, condition) for condition in ("> 90", "> 95", "< 10", "= 92", "!= 92", "silent 1h")]
     others = [Ruled(service, owner, "> 90", metric="ram"), Ruled(service, owner, "> 90", project="db")]
     rules[0].sends(92)
@@ -185,13 +185,13 @@ def test_a_value_that_comes_while_its_account_is_deleted_is_judged_by_no_rule(ow
     assert caplog.text == ""
 
 
-def test_another_accounts_values_change_nothing(service, owner, rule):
+def test_values_of_another_account_change_no_rule(service, owner, rule):
     service.account("other@example.org")
     send(service.caller("other@example.org"), 95)
     assert rule.state == "ok"
 
 
-def test_it_keeps_its_state_when_its_values_are_deleted(service, owner, rule, passes):
+def test_a_rule_keeps_its_state_when_its_values_are_deleted(service, owner, rule, passes):
     rule.sends(95)
     assert service.flask("metric", "delete", EMAIL, "web").exit_code == 0
     passes(HOUR_S)
@@ -200,7 +200,7 @@ def test_it_keeps_its_state_when_its_values_are_deleted(service, owner, rule, pa
     assert rule.state == "ok"
 
 
-def test_a_name_and_a_unit_are_only_text_in_what_it_says(service, owner):
+def test_placeholders_in_a_name_or_unit_are_not_filled(service, owner):
     name = "{{ x }} <b>🔥</b> אזהרה" + "x" * 150
     Ruled(service, owner, "> 90", project="<i>\t'--", metric="m" * 100, name=name).sends(95, unit="\u202e{{ y }}")
     assert told(owner) == [(f"{name} is 95 \u202e{{{{ y }}}}", "Rule: > 90. Project: <i>\t'--.")]
@@ -209,7 +209,7 @@ def test_a_name_and_a_unit_are_only_text_in_what_it_says(service, owner):
 # --- quiet hours --------------------------------------------------------------------------------------------
 
 
-def test_quiet_hours_hold_it_and_what_fired_and_ended_in_one_night_is_told_in_one(
+def test_quiet_hours_hold_a_rule_and_its_resolve_and_release_one_notification(
     service, owner, browser, rule, passes, until
 ):
     account_set(service, "--quiet-hours", QUIET)
@@ -226,7 +226,7 @@ def test_quiet_hours_hold_it_and_what_fired_and_ended_in_one_night_is_told_in_on
 # --- exactly once -------------------------------------------------------------------------------------------
 
 
-def test_without_its_notification_no_state_changes_and_no_value_is_stored(service, owner, rule, monkeypatch):
+def test_a_rules_state_and_its_value_are_not_stored_without_its_notification(service, owner, rule, monkeypatch):
     """As when the process dies between them: all is one transaction."""
 
     def die(*_):
@@ -241,7 +241,7 @@ def test_without_its_notification_no_state_changes_and_no_value_is_stored(servic
     assert (rule.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owner, passes, monkeypatch):
+def test_a_failing_rule_does_not_stop_other_rules(service, owner, passes, monkeypatch):
     rules = [Ruled(service, owner, "silent 1m", metric=metric) for metric in ("a", "b")]
     judge = firing._judge
 
@@ -255,7 +255,7 @@ def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owne
     assert [rule.state for rule in rules] == ["ok", "firing"]
 
 
-def test_one_that_always_fails_waits_longer_each_time_and_keeps_no_other_waiting(
+def test_an_always_failing_rule_is_retried_with_growing_delays_and_delays_no_other(
     service, owner, passes, moved_clock, monkeypatch, caplog
 ):
     rules = [Ruled(service, owner, "silent 1m", metric=metric) for metric in ("a", "b")]
@@ -311,7 +311,7 @@ def test_a_rule_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(servi
     assert caplog.text == ""
 
 
-def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):
+def test_the_newest_firings_of_a_rule_are_kept(service, owner, rule, moved_clock):
     service.account("other@example.org")
     (seq,) = (rule.seq for rule in metric_rules.of_account(1))
     with database.transaction(1):
@@ -323,7 +323,7 @@ def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clo
     assert [tuple(firing) for _, firing in metric_rules.firings_within([seq], 75, 80)] == [(70, 75), (80, 85)]
 
 
-def test_a_deleted_rule_is_judged_no_more_and_leaves_nothing_but_what_it_said(service, owner, rule):
+def test_a_deleted_rule_is_not_judged_and_leaves_only_its_notifications(service, owner, rule):
     rule.sends(95)
     assert service.flask("rule", "delete", EMAIL, rule.id).exit_code == 0
     rule.sends(50)

@@ -29,7 +29,7 @@ def lasting(service, owner):
 # --- silent -------------------------------------------------------------------------------------------------
 
 
-def test_it_fires_when_no_value_has_arrived_for_so_long(owner, silent, passes):
+def test_a_silence_rule_fires_when_no_value_arrived_for_its_duration(owner, silent, passes):
     passes(HOUR_S)
     silent.sends(0)
     passes(DAY_S - 1)
@@ -40,7 +40,7 @@ def test_it_fires_when_no_value_has_arrived_for_so_long(owner, silent, passes):
     assert owner.listed()[0]["priority"] == 4
 
 
-def test_each_value_that_arrives_begins_the_time_anew(owner, silent, passes):
+def test_each_arriving_value_restarts_the_silence(owner, silent, passes):
     for _ in range(5):
         silent.sends(0)
         passes(DAY_S - 1)
@@ -49,7 +49,7 @@ def test_each_value_that_arrives_begins_the_time_anew(owner, silent, passes):
     assert silent.state == "firing"
 
 
-def test_without_any_value_the_time_counts_from_its_creation_and_the_metrics_id_is_its_name(owner, silent, passes):
+def test_without_values_the_silence_counts_from_the_rules_creation(owner, silent, passes):
     passes(DAY_S - 1)
     assert silent.state == "ok"
     passes(1)
@@ -57,7 +57,7 @@ def test_without_any_value_the_time_counts_from_its_creation_and_the_metrics_id_
 
 
 @pytest.mark.parametrize("away_s", [-40 * DAY_S, 3 * DAY_S])
-def test_when_a_value_arrived_counts_and_not_its_timestamp(owner, silent, passes, moved_clock, away_s):
+def test_silence_counts_by_arrival_and_not_by_timestamp(owner, silent, passes, moved_clock, away_s):
     passes(DAY_S - 1)
     silent.sends((0, moved_clock.ms + away_s * 1000))
     passes(DAY_S - 1)
@@ -66,7 +66,7 @@ def test_when_a_value_arrived_counts_and_not_its_timestamp(owner, silent, passes
     assert silent.state == "firing"
 
 
-def test_a_value_makes_it_ok_and_replaces_the_notification(owner, silent, passes):
+def test_a_value_resolves_a_silence_rule_and_replaces_its_notification(owner, silent, passes):
     silent.sends(0)
     passes(DAY_S)
     passes(HOUR_S)
@@ -80,7 +80,7 @@ def test_a_value_makes_it_ok_and_replaces_the_notification(owner, silent, passes
     assert silent.state == "firing"
 
 
-def test_a_value_that_is_faster_than_the_worker_wins(owner, silent, passes, moved_clock):
+def test_a_value_that_arrives_before_the_worker_looks_prevents_firing(owner, silent, passes, moved_clock):
     silent.sends(0)
     moved_clock.advance(2 * DAY_S)
     silent.sends(0)
@@ -88,7 +88,7 @@ def test_a_value_that_is_faster_than_the_worker_wins(owner, silent, passes, move
     assert (silent.state, told(owner)) == ("ok", [])
 
 
-def test_another_metrics_values_do_not_end_the_silence(owner, silent, passes):
+def test_values_of_another_metric_do_not_end_a_silence(owner, silent, passes):
     for _ in range(24):
         send(owner, 1, metric="ram")
         send(owner, 1, project="db")
@@ -115,7 +115,7 @@ def test_arrivals_count_for_each_metric_whatever_batches_they_came_in(service, o
 # --- for ----------------------------------------------------------------------------------------------------
 
 
-def test_with_for_it_fires_when_values_have_held_for_so_long(owner, lasting, passes):
+def test_a_rule_with_for_fires_when_values_meet_it_that_long(owner, lasting, passes):
     for _ in range(5):
         lasting.sends(95)
         passes(59)
@@ -125,7 +125,7 @@ def test_with_for_it_fires_when_values_have_held_for_so_long(owner, lasting, pas
     assert (lasting.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_with_for_it_fires_when_no_value_has_come_against_it_since(owner, lasting, passes):
+def test_a_rule_with_for_fires_when_no_value_has_broken_it_since(owner, lasting, passes):
     lasting.sends(95)
     passes(5 * MINUTE_S - 1)
     assert lasting.state == "ok"
@@ -134,7 +134,7 @@ def test_with_for_it_fires_when_no_value_has_come_against_it_since(owner, lastin
     assert (lasting.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_one_value_against_it_begins_the_time_anew(owner, lasting, passes):
+def test_one_value_that_does_not_meet_a_rule_restarts_its_for(owner, lasting, passes):
     lasting.sends(95)
     passes(4 * MINUTE_S)
     lasting.sends(90)
@@ -145,7 +145,7 @@ def test_one_value_against_it_begins_the_time_anew(owner, lasting, passes):
     assert lasting.state == "firing"
 
 
-def test_one_value_against_it_makes_it_ok_at_once(lasting, passes):
+def test_one_value_that_does_not_meet_a_firing_rule_resolves_it_at_once(lasting, passes):
     lasting.sends(95)
     passes(5 * MINUTE_S)
     lasting.sends(90)
@@ -164,7 +164,7 @@ def test_the_values_of_a_batch_count_by_their_timestamps(owner, lasting, moved_c
     assert (lasting.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_a_late_value_against_it_within_that_time_counts_as_well(lasting, passes, moved_clock):
+def test_a_late_value_that_does_not_meet_a_rule_restarts_its_for(lasting, passes, moved_clock):
     lasting.sends(95)
     passes(4 * MINUTE_S)
     lasting.sends(95)
@@ -176,7 +176,7 @@ def test_a_late_value_against_it_within_that_time_counts_as_well(lasting, passes
     assert lasting.state == "firing"
 
 
-def test_more_values_than_are_looked_at_do_not_begin_the_time_anew(lasting, passes):
+def test_more_values_than_are_read_do_not_restart_for(lasting, passes):
     lasting.sends(95)
     for _ in range(2):
         passes(2 * MINUTE_S)
@@ -186,7 +186,7 @@ def test_more_values_than_are_looked_at_do_not_begin_the_time_anew(lasting, pass
     assert lasting.state == "firing"
 
 
-def test_values_that_come_in_any_order_lead_to_the_same(service, owner, moved_clock):
+def test_the_order_of_arrival_of_values_does_not_change_a_rules_state(service, owner, moved_clock):
     ago = [(95, moved_clock.ms - seconds * 1000) for seconds in (400, 200, 10)]
     for project, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1])):
         rule = Ruled(service, owner, "> 90", "--for", "5m", project=f"p{project}")
@@ -195,7 +195,7 @@ def test_values_that_come_in_any_order_lead_to_the_same(service, owner, moved_cl
         assert (project, rule.state) == (project, "firing")
 
 
-def test_a_late_value_that_is_so_makes_the_time_longer_but_takes_no_downtime_for_it(lasting, passes, restarted):
+def test_a_late_value_that_meets_a_rule_lengthens_its_for_without_counting_downtime(lasting, passes, restarted):
     lasting.sends(95)
     sent_at = clock.now_ms()
     passes(MINUTE_S)
@@ -208,7 +208,7 @@ def test_a_late_value_that_is_so_makes_the_time_longer_but_takes_no_downtime_for
 
 
 @each("metric", [["cpu"], []])
-def test_values_that_were_deleted_count_no_more(service, owner, lasting, passes, metric):
+def test_deleted_values_no_longer_count_for_a_rule(service, owner, lasting, passes, metric):
     lasting.sends(95)
     passes(4 * MINUTE_S)
     assert service.flask("metric", "delete", EMAIL, "web", *metric).exit_code == 0
@@ -228,7 +228,7 @@ def test_silence_goes_on_counting_when_the_values_are_deleted(service, owner, si
     assert silent.state == "firing"
 
 
-def test_a_value_of_the_future_does_not_delay_what_has_lasted(lasting, passes, moved_clock):
+def test_a_future_value_does_not_delay_a_rule_with_for(lasting, passes, moved_clock):
     lasting.sends(95, (95, moved_clock.ms + 600_000))
     passes(5 * MINUTE_S)
     assert lasting.state == "firing"
@@ -258,7 +258,7 @@ def test_while_the_service_is_away_no_silence_counts(owner, silent, passes, rest
     assert silent.state == "firing"
 
 
-def test_what_was_silent_before_is_silent_after_a_restart_and_told_no_second_time(owner, silent, passes, restarted):
+def test_a_silence_continues_after_a_restart_without_a_second_notification(owner, silent, passes, restarted):
     passes(DAY_S)
     restarted(DAY_S)
     passes(DAY_S)
@@ -288,7 +288,7 @@ def test_a_value_that_arrives_before_the_first_look_after_the_downtime_is_not_mo
     assert silent.state == "firing"
 
 
-def test_what_might_have_come_against_it_meanwhile_is_waited_for(owner, lasting, passes, restarted):
+def test_after_downtime_a_rule_waits_for_values_sent_meanwhile(owner, lasting, passes, restarted):
     lasting.sends(95)
     passes(MINUTE_S)
     restarted(HOUR_S)
@@ -307,7 +307,9 @@ def test_values_before_and_after_the_downtime_count_by_their_timestamps(lasting,
 
 
 @pytest.mark.parametrize("step_s", [-2 * HOUR_S, 5 * DAY_S, 2 * DAY_S, -400 * DAY_S])
-def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, silent, passes, moved_clock, step_s):
+def test_a_step_of_the_wall_clock_causes_no_false_silence_and_delays_no_true_one(
+    owner, silent, passes, moved_clock, step_s
+):
     silent.sends(0)
     passes(HOUR_S)
     moved_clock.set_wall(moved_clock.ms + step_s * 1000)
@@ -343,7 +345,7 @@ def test_a_value_of_the_future_counts_once_the_clock_was_set_past_it(owner, pass
     assert rule.state == "firing"
 
 
-def test_a_clock_that_is_set_changes_nothing_of_how_long_a_rule_fired(service, owner, passes, moved_clock):
+def test_setting_the_clock_does_not_change_how_long_a_rule_fired(service, owner, passes, moved_clock):
     rule = Ruled(service, owner, "> 90")
     rule.sends(95)
     passes(MINUTE_S)
@@ -355,7 +357,7 @@ def test_a_clock_that_is_set_changes_nothing_of_how_long_a_rule_fired(service, o
     assert told(owner)[1][1].endswith("It fired for 2m.")
 
 
-def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_as_downtime(
+def test_while_the_database_cannot_be_written_no_silence_fires_and_it_counts_as_downtime(
     owner, silent, passes, moved_clock, monkeypatch
 ):
     silent.sends(0)

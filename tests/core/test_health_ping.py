@@ -42,18 +42,18 @@ def watched(make_service, watcher, moved_clock, monkeypatch):
     return make_service(HEARTBEAT_URL=f"{watcher.url}/5ecret?a=b")
 
 
-def test_it_is_not_called_while_the_service_is_ill(watched, watcher, moved_clock, monkeypatch):
+def test_the_heartbeat_url_is_not_called_while_the_service_is_unhealthy(watched, watcher, moved_clock, monkeypatch):
     monkeypatch.setattr(scheduler.background, "is_alive", lambda: False)
     scheduler.ping_if_healthy(moved_clock.ms)
     assert watcher.asked == []
 
 
-def test_it_is_called_each_minute_in_a_thread_of_its_own():
+def test_the_heartbeat_url_is_called_each_minute_in_its_own_thread():
     (job,) = scheduler.Scheduler().pinger.next_run_s
     assert (job.run, job.every_s) == (scheduler.ping_if_healthy, 60.0)
 
 
-def test_that_thread_runs_only_if_there_is_something_to_call(service, monkeypatch):
+def test_the_health_ping_thread_runs_only_if_a_url_is_set(service, monkeypatch):
     worker = scheduler.Scheduler()
     monkeypatch.setattr(worker, "lanes", ())
     worker.start()
@@ -61,7 +61,7 @@ def test_that_thread_runs_only_if_there_is_something_to_call(service, monkeypatc
     worker.stop()
 
 
-def test_the_end_of_the_service_does_not_wait_for_that_thread(service, monkeypatch):
+def test_stopping_the_service_does_not_wait_for_the_health_ping(service, monkeypatch):
     called, may_end = threading.Event(), threading.Event()
 
     def hang(now):
@@ -108,7 +108,7 @@ def test_an_address_that_does_not_answer_is_a_failure_too(make_service, moved_cl
         (b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", b""),
     ],
 )
-def test_an_address_that_answers_without_an_end_is_left_in_time(make_service, moved_clock, monkeypatch, head, drop):
+def test_an_endless_answer_is_abandoned_in_time(make_service, moved_clock, monkeypatch, head, drop):
     def drip(connection, _):
         with suppress(OSError):
             while connection.recv(4096):
@@ -127,7 +127,7 @@ def test_an_address_that_answers_without_an_end_is_left_in_time(make_service, mo
     assert listener.connections <= 6
 
 
-def test_of_a_long_answer_only_the_beginning_is_read(make_service, moved_clock):
+def test_only_the_beginning_of_a_long_answer_is_read(make_service, moved_clock):
     def pour(connection, _):
         connection.recv(4096)
         with suppress(OSError):
@@ -142,7 +142,7 @@ def test_of_a_long_answer_only_the_beginning_is_read(make_service, moved_clock):
     assert poured.wait(timeout=30) and health_ping.last_failure() == ""
 
 
-def test_the_doctor_says_whether_anything_watches(service, watched, watcher, make_service):
+def test_the_doctor_says_whether_a_heartbeat_url_is_set(service, watched, watcher, make_service):
     def seen():
         return next(one[1:] for one in doctor.examine(watched.settings) if one.check == "watched")
 

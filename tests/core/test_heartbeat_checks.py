@@ -17,12 +17,12 @@ DOWN = ("Backup is down", "Last ping: 2026-11-21 10:00. The next was expected 20
 # --- the states ---------------------------------------------------------------------------------------------
 
 
-def test_it_is_new_until_its_first_ping_however_long_that_takes(owner, beat, passes):
+def test_a_heartbeat_is_new_until_its_first_ping(owner, beat, passes):
     passes(400 * DAY_S)
     assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("new", None, [])
 
 
-def test_a_ping_makes_it_up_until_its_period_ends(beat, passes, moved_clock):
+def test_a_ping_makes_a_heartbeat_up_until_its_period_ends(beat, passes, moved_clock):
     beat.ping()
     assert beat.watch["deadlineAt"] == moved_clock.ms + HOUR_S * 1000
     passes(HOUR_S - 1)
@@ -32,7 +32,7 @@ def test_a_ping_makes_it_up_until_its_period_ends(beat, passes, moved_clock):
     assert beat.state == "up"
 
 
-def test_then_it_is_late_for_the_grace_and_nobody_is_told(owner, beat, passes):
+def test_an_overdue_heartbeat_is_late_during_its_grace_without_a_notification(owner, beat, passes):
     beat.ping()
     passes(HOUR_S)
     assert (beat.state, told(owner)) == ("late", [])
@@ -42,7 +42,7 @@ def test_then_it_is_late_for_the_grace_and_nobody_is_told(owner, beat, passes):
     assert (beat.state, told(owner)) == ("up", [])
 
 
-def test_then_it_is_down_and_its_owner_is_told_once(owner, beat, passes, moved_clock):
+def test_a_heartbeat_is_down_after_its_grace_and_notifies_once(owner, beat, passes, moved_clock):
     beat.ping()
     passes(HOUR_S)
     passes(10 * MINUTE_S)
@@ -52,13 +52,13 @@ def test_then_it_is_down_and_its_owner_is_told_once(owner, beat, passes, moved_c
     assert owner.listed()[0]["priority"] == 4
 
 
-def test_it_is_down_at_once_when_the_worker_looks_late(owner, beat, passes):
+def test_a_heartbeat_is_down_at_once_when_the_worker_runs_after_the_grace(owner, beat, passes):
     beat.ping()
     passes(2 * HOUR_S)
     assert (beat.state, told(owner)) == ("down", [DOWN])
 
 
-def test_a_ping_brings_it_up_and_replaces_the_notification(owner, browser, beat, passes):
+def test_a_ping_brings_a_heartbeat_up_and_replaces_the_notification(owner, browser, beat, passes):
     beat.ping()
     passes(2 * HOUR_S)
     passes(3 * HOUR_S + 5 * MINUTE_S + 2)
@@ -74,7 +74,7 @@ def test_a_ping_brings_it_up_and_replaces_the_notification(owner, browser, beat,
 
 
 @pytest.mark.parametrize("signal, why", [("/fail", ""), ("/1", " with exit code 1"), ("/255", " with exit code 255")])
-def test_a_failure_makes_it_down_at_once_whatever_it_was(owner, beat, signal, why):
+def test_a_reported_failure_makes_a_heartbeat_down_in_any_state(owner, beat, signal, why):
     beat.ping(signal)
     beat.ping(signal)
     assert (beat.state, told(owner)) == ("down", [("Backup is down", f"It reported a failure{why}.")])
@@ -90,7 +90,7 @@ def test_a_start_changes_no_state(owner, beat, passes):
     assert (beat.state, told(owner)) == ("down", [DOWN])
 
 
-def test_while_it_is_paused_nothing_changes_it_and_resumed_it_is_expected_anew(owner, beat, passes, moved_clock):
+def test_a_paused_heartbeat_does_not_change_and_starts_a_new_period_when_resumed(owner, beat, passes, moved_clock):
     beat.ping()
     beat.run("pause", beat.id)
     passes(DAY_S)
@@ -104,7 +104,7 @@ def test_while_it_is_paused_nothing_changes_it_and_resumed_it_is_expected_anew(o
 
 
 @pytest.mark.parametrize("meanwhile", ["", "/fail", "/start"])
-def test_one_that_is_paused_while_it_is_down_is_down_when_it_is_resumed_until_it_succeeds(
+def test_a_heartbeat_paused_while_down_is_down_when_resumed_until_it_succeeds(
     owner, beat, passes, moved_clock, meanwhile
 ):
     beat.ping("/fail")
@@ -123,13 +123,13 @@ def test_one_that_is_paused_while_it_is_down_is_down_when_it_is_resumed_until_it
     assert beat.state == "up"
 
 
-def test_one_that_was_never_pinged_is_new_when_it_is_resumed(beat):
+def test_a_never_pinged_heartbeat_is_new_when_resumed(beat):
     beat.run("pause", beat.id)
     beat.run("resume", beat.id)
     assert beat.state == "new"
 
 
-def test_another_period_counts_from_now_on(beat, passes, moved_clock):
+def test_a_changed_period_counts_from_the_change(beat, passes, moved_clock):
     beat.ping()
     passes(HOUR_S)
     beat.run("set", beat.id, "--period", "2h")
@@ -141,7 +141,7 @@ def test_another_period_counts_from_now_on(beat, passes, moved_clock):
 @pytest.mark.parametrize(
     "signals, command, state", [((), "list", "new"), (("",), "pause", "paused"), (("/fail",), "list", "down")]
 )
-def test_another_period_lets_one_that_is_not_expected_be_as_it_is(beat, signals, command, state):
+def test_a_changed_period_does_not_change_a_heartbeat_that_is_not_expected(beat, signals, command, state):
     for signal in signals:
         beat.ping(signal)
     beat.run(command, *([beat.id] if command == "pause" else []))
@@ -149,7 +149,7 @@ def test_another_period_lets_one_that_is_not_expected_be_as_it_is(beat, signals,
     assert (beat.state, beat.watch["deadlineAt"]) == (state, None)
 
 
-def test_its_priority_is_that_of_the_notification_and_the_good_news_is_never_louder(service, owner, passes):
+def test_a_down_notification_has_the_heartbeats_priority_and_the_recovery_at_most_that(service, owner, passes):
     beat = Pinged(service, owner, "--period", "1m", "--grace", "1m", "--priority", "min")
     beat.ping("/fail")
     beat.ping()
@@ -160,7 +160,7 @@ def test_its_priority_is_that_of_the_notification_and_the_good_news_is_never_lou
 
 
 @pytest.mark.parametrize("priority", ["normal", "high", "urgent"])
-def test_quiet_hours_hold_it_urgent_or_not(service, owner, browser, passes, until, priority):
+def test_quiet_hours_hold_a_down_notification_of_any_priority(service, owner, browser, passes, until, priority):
     account_set(service, "--quiet-hours", QUIET)
     until("2026-11-21T23:00")
     Pinged(service, owner, "--period", "1h", "--priority", priority).ping("/fail")
@@ -172,7 +172,7 @@ def test_quiet_hours_hold_it_urgent_or_not(service, owner, browser, passes, unti
     assert [one["notification"]["title"] for one in browser.messages] == ["MCP - Backup is down"]
 
 
-def test_what_went_down_and_up_in_one_night_is_told_in_one(service, owner, browser, passes, night, until):
+def test_down_and_up_in_one_night_are_released_as_one_notification(service, owner, browser, passes, night, until):
     beat = Pinged(service, owner, "--period", "1d")
     beat.ping("/fail")
     passes(MINUTE_S)
@@ -185,7 +185,7 @@ def test_what_went_down_and_up_in_one_night_is_told_in_one(service, owner, brows
 # --- exactly once -------------------------------------------------------------------------------------------
 
 
-def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
+def test_a_stored_down_notification_wakes_the_worker(browser, beat):
     retries.batches.due.clear()
     with database.transaction(1):
         beat.ping("/fail")
@@ -193,7 +193,7 @@ def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
     assert retries.batches.due.is_set()
 
 
-def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
+def test_a_ping_before_the_worker_runs_prevents_the_down_notification(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
     ((_, seq),) = stored_heartbeats.due(moved_clock.ms, 10)
@@ -205,7 +205,9 @@ def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
 
 
 @pytest.mark.parametrize("signal", ["/fail", ""])
-def test_without_its_notification_no_state_changes(service, owner, beat, moved_clock, monkeypatch, signal):
+def test_a_heartbeats_state_does_not_change_without_its_notification(
+    service, owner, beat, moved_clock, monkeypatch, signal
+):
     """As when the process dies between the two: both are one transaction."""
     beat.ping("/fail" if not signal else "")
     before = beat.watch, told(owner)
@@ -220,7 +222,7 @@ def test_without_its_notification_no_state_changes(service, owner, beat, moved_c
     monkeypatch.undo()
 
 
-def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, owner, beat, passes, monkeypatch):
+def test_a_failing_heartbeat_does_not_stop_the_others(service, owner, beat, passes, monkeypatch):
     other = Pinged(service, owner, "--period", "1h", name="Other")
     beat.ping()
     other.ping()
@@ -236,7 +238,7 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
     assert (beat.state, other.state) == ("up", "down")
 
 
-def test_one_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
+def test_a_heartbeat_deleted_after_it_was_found_due_is_skipped(service, owner, monkeypatch, caplog):
     monkeypatch.setattr(stored_heartbeats, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
     service.work()
     assert caplog.text == ""
@@ -278,7 +280,7 @@ def test_a_ping_in_the_hour_that_comes_twice_does_not_make_a_cron_overdue(servic
     assert (beat.state, told(owner)) == ("up", [])
 
 
-def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner, passes, until, moved_clock):
+def test_a_changed_time_zone_moves_the_next_time_of_a_cron(service, owner, passes, until, moved_clock):
     beat = nightly(service, owner, zone="UTC")
     until("2026-11-22T07:30")  # 02:30 in New York
     beat.ping()
@@ -288,7 +290,7 @@ def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner,
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
 
 
-def test_another_time_zone_moves_one_that_was_resumed_too(service, owner, passes, until):
+def test_a_changed_time_zone_moves_a_resumed_cron_too(service, owner, passes, until):
     beat = nightly(service, owner, zone="UTC")
     beat.ping()
     beat.run("pause", beat.id)
@@ -301,7 +303,7 @@ def test_another_time_zone_moves_one_that_was_resumed_too(service, owner, passes
     assert (beat.state, told(owner)) == ("up", [])
 
 
-def test_another_time_zone_moves_neither_what_has_a_period_nor_what_is_late(service, owner, beat, passes, until):
+def test_a_changed_time_zone_moves_neither_a_period_nor_a_late_cron(service, owner, beat, passes, until):
     late = nightly(service, owner, zone="UTC")
     late.ping()
     until("2026-11-22T02:35")
@@ -327,7 +329,7 @@ def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_tim
     assert beat.watch["deadlineAt"] == utc("2026-11-24T02:30")
 
 
-def test_a_clock_that_is_set_back_lets_a_cron_be_expected_as_the_clock_says(service, owner, passes, moved_clock):
+def test_a_cron_follows_a_clock_that_is_set_back(service, owner, passes, moved_clock):
     beat = nightly(service, owner, zone="UTC")
     beat.ping()
     passes(1)

@@ -23,23 +23,23 @@ def post(hook, message, priority="", **more):
     "options, held",
     [((), {2, 3, 4, 5}), ((PASSES,), {2, 3, 4}), ((IGNORES,), set()), (("--follow-quiet-hours",), {2, 3, 4, 5})],
 )
-def test_quiet_hours_hold_by_priority(service, owner, night, options, held):
+def test_quiet_hours_hold_each_priority_by_the_alerts_options(service, owner, night, options, held):
     hook = service.alert(*FIELDS, *options)
     assert {number for number in range(1, 6) if post(hook, "a", number) == "held"} == held
 
 
 @pytest.mark.parametrize("options", [(), (PASSES,), (IGNORES,)])
-def test_a_frequency_holds_what_is_normal_or_low(service, owner, options):
+def test_a_frequency_holds_normal_and_low_priorities_only(service, owner, options):
     hook = service.alert(*FIELDS, "--frequency", "1d", *options)
     assert [number for number in range(1, 6) if post(hook, "a", number) == "held"] == [2, 3]
 
 
-def test_what_is_for_the_history_alone_is_delivered_and_not_pushed(service, owner, browser, night):
+def test_an_event_of_least_priority_is_delivered_without_a_push(service, owner, browser, night):
     assert post(service.alert(*FIELDS), "a", "min") == "delivered"
     assert browser.pushes == [] and owner.listed()[0]["priority"] == 1
 
 
-def test_a_high_one_is_released_by_the_morning_though_its_alert_collects_for_a_day(
+def test_a_high_event_is_released_in_the_morning_even_with_a_daily_frequency(
     service, owner, browser, night, until, works
 ):
     hook = service.alert(*FIELDS, "--frequency", "1d")
@@ -50,9 +50,7 @@ def test_a_high_one_is_released_by_the_morning_though_its_alert_collects_for_a_d
     assert statuses(owner) == {"a": "held", "b": "delivered"}
 
 
-def test_low_and_normal_ones_are_collected_together_from_the_first_of_either(
-    service, owner, browser, works, moved_clock
-):
+def test_low_and_normal_events_are_collected_together_from_the_first_one(service, owner, browser, works, moved_clock):
     hook = service.alert(*FIELDS, "--frequency", "1h")
     post(hook, "a", "low")
     moved_clock.advance(40 * MINUTE_S)
@@ -65,7 +63,7 @@ def test_low_and_normal_ones_are_collected_together_from_the_first_of_either(
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def test_what_is_held_is_asked_anew_when_urgent_begins_to_pass(service, owner, browser, night, works):
+def test_allowing_urgent_events_releases_the_urgent_ones_already_held(service, owner, browser, night, works):
     hook = service.alert(*FIELDS)
     assert [post(hook, message, level) for message, level in [("a", 4), ("b", 5)]] == ["held"] * 2
     works()
@@ -96,7 +94,7 @@ def test_a_digest_has_the_highest_priority_of_its_lines(
 
 
 @pytest.mark.parametrize("levels", [(4, 3), (3, 2), (4,)])
-def test_what_is_released_goes_to_the_devices_that_want_its_priority(
+def test_a_release_goes_to_the_devices_that_accept_its_priority(
     service, owner, browser, push_service, night, until, works, levels
 ):
     proud = push_service.browser()
@@ -113,7 +111,7 @@ def test_what_is_released_goes_to_the_devices_that_want_its_priority(
 
 @pytest.mark.parametrize("frequency", ["instant", "1d"])
 @pytest.mark.parametrize("in_quiet_hours", [(), (PASSES,), (IGNORES,)])
-def test_the_times_that_the_pages_tell_are_those_at_which_they_are_released(
+def test_the_pages_show_the_true_time_of_release(
     service, owner, browser, night, works, moved_clock, frequency, in_quiet_hours
 ):
     hook = service.alert(*FIELDS, "--frequency", frequency, *in_quiet_hours)

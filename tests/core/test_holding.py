@@ -69,7 +69,7 @@ def test_the_notice_that_an_alert_was_flooded_is_not_held(service, owner, browse
     assert "Chatterbox" in title + body
 
 
-def test_a_held_notification_keeps_the_text_of_its_moment(service, owner, browser, night, until, works):
+def test_a_held_notification_keeps_its_text_when_the_template_changes(service, owner, browser, night, until, works):
     hook = service.alert("--title", "before {{ message }}")
     held(hook, "a")
     hook.set("--title", "after")
@@ -173,7 +173,7 @@ def test_a_new_webhook_address_changes_nothing_about_what_is_held(service, owner
 
 
 @pytest.mark.parametrize("options", [(), ("--frequency", "1d"), ("--frequency", "1h", "--ignore-quiet-hours")])
-def test_what_a_deleted_alert_held_comes_with_the_end_of_quiet_hours(
+def test_events_held_by_a_deleted_alert_are_released_when_quiet_hours_end(
     service, owner, browser, night, until, works, options
 ):
     hook = service.alert(*options)
@@ -198,7 +198,9 @@ def test_an_alert_made_after_one_was_deleted_does_not_hold_what_that_one_held(
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def test_what_a_paused_alert_held_comes_when_quiet_hours_end(service, owner, browser, night, until, works):
+def test_events_held_by_a_paused_alert_are_released_when_quiet_hours_end(
+    service, owner, browser, night, until, works
+):
     hook = service.alert()
     held(hook, "a", "b")
     hook.set("--inactive")

@@ -111,7 +111,7 @@ def test_quiet_hours_that_end_when_they_begin_are_refused(time):
         *["²²:00-07:00", "+2:00-07:00", "2 :00- 7:00", "22:00-07:00" * 10_000],
     ],
 )
-def test_anything_else_is_refused(text):
+def test_malformed_quiet_hours_are_refused(text):
     with pytest.raises(Refused) as refused:
         local_time.checked_quiet_hours(text)
     assert refused.value.status == 400
@@ -119,7 +119,7 @@ def test_anything_else_is_refused(text):
 
 @given(st.sampled_from(TIMES), st.sampled_from(TIMES), st.integers(0, 10), st.sampled_from("0123456789:- ٣x\n"))
 @settings(max_examples=50, deadline=None)
-def test_one_changed_character_is_judged_by_the_form_alone(start, end, place, character):
+def test_changing_one_character_of_quiet_hours_is_accepted_exactly_if_still_well_formed(start, end, place, character):
     text = f"{start}-{end}"
     text = text[:place] + character + text[place + 1 :]
     fine = text[:5] in TIMES and text[5] == "-" and text[6:] in TIMES and text[:5] != text[6:]
@@ -214,7 +214,7 @@ def test_a_minute_is_quiet_as_a_whole_or_not_at_all(window, zone, minute, ms):
 
 @given(windows, st.sampled_from(list(ZONES)), st.integers(0, YEAR_MINUTES - 1))
 @quick
-def test_at_each_moment_it_is_quiet_in_a_window_or_in_the_one_from_its_end_to_its_start(window, zone, minute):
+def test_every_moment_is_in_a_window_or_in_its_complement(window, zone, minute):
     start, end = window
     now = moment(minute)
     assert local_time.is_quiet(written(start, end), zone, now) is not local_time.is_quiet(
@@ -288,8 +288,8 @@ held_alerts = st.lists(
 
 @given(moments, windows, held_alerts)
 @thorough
-def test_releases_are_told_when_nothing_will_hold_an_alert_any_more(where, window, alerts):
-    """Followed minute by minute: each time once, in order."""
+def test_the_time_of_release_is_when_nothing_holds_the_alert_any_more(where, window, alerts):
+    """Checked minute by minute: each time comes once, in order."""
     (zone, minute), told_by = where, {True: None, False: written(*window)}
     held = [
         HeldOfAlert(1, n, priority, 1, moment(minute - passed), zone, told_by[ignores], urgent_passes, frequency)
@@ -362,7 +362,7 @@ def test_a_time_is_told_in_the_fewest_words(at, now, told):
 
 
 @each("day", ["", "x", "2026-02-30", "2026-13-01", "21.11.2026", "2026-11-21T00:00", "9999-12-31"])
-def test_what_is_no_day_is_refused(day):
+def test_an_invalid_day_is_refused(day):
     with pytest.raises(Refused) as refused:
         local_time.day_bounds(day, "UTC")
     assert refused.value.status == 400
@@ -370,7 +370,7 @@ def test_what_is_no_day_is_refused(day):
 
 @each("zone", sorted(ZONES))
 @each("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
-def test_the_first_and_the_last_days_of_all_are_refused_or_have_bounds(zone, day):
+def test_the_first_and_last_days_of_the_calendar_are_refused_or_have_bounds(zone, day):
     try:
         begin, end = local_time.day_bounds(day, zone)
     except Refused as refused:

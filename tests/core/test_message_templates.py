@@ -150,7 +150,7 @@ def test_any_other_position_is_missing(position):
 
 @each("value", ["text", "", 5, 1.5, True, False, None])
 @each("rest", ["b", "0", "size", "upper", "__class__", "real", "literal", ""])
-def test_what_is_no_object_or_array_has_nothing_inside(value, rest):
+def test_a_path_into_a_scalar_is_missing(value, rest):
     assert filled("{{ a." + rest + " }}", {"a": value}) == ("{{ a." + rest + " }}", ("a." + rest,))
 
 
@@ -173,7 +173,7 @@ def test_a_null_is_not_missing_but_what_is_below_it_is():
     assert filled("<{{ a }}{{ a.b }}>", {"a": None}) == ("<{{ a.b }}>", ("a.b",))
 
 
-def test_missing_paths_are_told_once_each_in_order_of_first_appearance():
+def test_missing_paths_are_listed_once_in_order_of_appearance():
     template = "{{ z }}{{ ok }}{{a.b}}{{ z | upcase }}{{  a.b  }}{{ c d }}"
     assert filled(template, {"ok": 1}).missing == ("z", "a.b", "c d")
 
@@ -191,7 +191,7 @@ def test_missing_paths_are_told_once_each_in_order_of_first_appearance():
         "{{ a | default: '}}",
     ],
 )
-def test_any_other_text_is_itself(text):
+def test_text_without_placeholders_is_unchanged(text):
     assert filled(text, {"a": "A", "": "E", "0": "Z"}) == (text, ())
 
 
@@ -241,7 +241,7 @@ def test_nothing_is_ever_evaluated(inside):
     ["{{ b }}", "{{b}}", "{{", "}}", "{{ a }}", "{% b %}", "{{ b | upcase }}", "x | upcase", '" | upcase', "%H"],
 )
 @each("template", ["{{ a }}", "<{{ a }}>", "{{ a }} {{ a }}", "{{ a | truncate: 99 }}"])
-def test_what_a_value_contains_is_never_looked_at_again(template, value):
+def test_placeholders_in_a_value_are_not_filled(template, value):
     expected = template.replace("{{ a }}", value).replace("{{ a | truncate: 99 }}", value)
     assert filled(template, {"a": value, "b": "evaluated"}) == (expected, ())
 
@@ -313,7 +313,7 @@ def test_a_template_with_an_unknown_filter_is_refused_with_its_name(template):
         *("{{ a | " + name + " }}" for name in FILTERS),
     ],
 )
-def test_any_other_template_is_taken(template):
+def test_every_template_without_an_unknown_filter_is_accepted(template):
     assert message_templates.check_template(template) is None
 
 
@@ -391,7 +391,7 @@ def test_the_last_of_duplicate_keys_wins():
         *["{{}" * 5_000, "{{}}" * 5_000, "{{ }}" * 5_000, " }}" * 10_000],
     ],
 )
-def test_text_of_many_braces_is_itself(text):
+def test_text_of_many_braces_is_unchanged(text):
     assert filled(text, {"a": "x"}, limit=100_000) == (text, ())
 
 
@@ -480,6 +480,6 @@ def test_a_filter_that_would_look_at_too_much_may_leave_the_placeholder_visible(
         *['{{ list | where: "n", 1 | size }}', '{{ list | where: "x", "" | where: "x", "" | size }}'],
     ],
 )
-def test_a_costly_placeholder_does_not_touch_its_neighbours(huge, costly):
+def test_a_costly_placeholder_does_not_affect_other_placeholders(huge, costly):
     text, missing = message_templates.fill(costly + "|{{ name }}{{ name | upcase }}{{ nope }}", huge, 1_000)
     assert (text.rpartition("|")[2], missing[-1:]) == ("xX{{ nope }}", ("nope",))

@@ -83,7 +83,7 @@ def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android,
     assert [path for path, _, _ in upstream.got].count(path_of(urgent)) == 1
 
 
-def test_what_is_released_later_wakes_it_too(owner, android, upstream, hook, moved_clock):
+def test_a_notification_released_later_wakes_the_phone_too(owner, android, upstream, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
     ntfy_wakeup.finish()
@@ -130,13 +130,13 @@ def test_a_phone_from_before_there_was_an_upstream_is_not_woken(owner, android, 
     assert upstream.got == []
 
 
-def test_beyond_so_many_who_wait_to_be_woken_nobody_is(owner, android, upstream, monkeypatch):
+def test_the_number_of_waiting_wake_ups_is_limited(owner, android, upstream, monkeypatch):
     monkeypatch.setattr(ntfy_wakeup, "MAX_WAITING", 0)
     send(owner)
     assert upstream.got == [] and len(android.messages()) == 1
 
 
-def test_what_is_not_stored_wakes_nobody(owner, android, upstream):
+def test_a_notification_that_is_not_stored_wakes_no_phone(owner, android, upstream):
     with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         ntfy_wakeup.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
         raise ZeroDivisionError
@@ -144,13 +144,13 @@ def test_what_is_not_stored_wakes_nobody(owner, android, upstream):
     assert upstream.got == []
 
 
-def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch, caplog):
+def test_an_exception_in_waking_is_logged_and_does_not_affect_sending(owner, android, monkeypatch, caplog):
     monkeypatch.setattr(push, "wake", lambda *_: 1 / 0)
     send(owner)
     assert "A device could not be woken: ZeroDivisionError" in caplog.text
 
 
-def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, android, monkeypatch):
+def test_stopping_the_service_does_not_wait_for_a_hanging_upstream(owner, android, monkeypatch):
     asked, answers = [], Event()
     monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or (answers.wait(PATIENCE_S) and None))
     for _ in range(ntfy_wakeup.THREADS + 3):

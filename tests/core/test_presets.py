@@ -89,8 +89,8 @@ def test_events_about_the_same_thing_have_one_tag(preset):
 
 
 @each("key", EVENTS)
-def test_what_went_wrong_is_high_and_what_is_fine_again_is_low(key):
-    """As the title tells. Urgent is what the sender calls critical, or its highest priority; a payment is news."""
+def test_problems_have_high_priority_and_recoveries_low_priority(key):
+    """Urgent is what the sender calls critical, or its highest priority; a payment is of normal priority."""
     event = EVENTS[key]
     title, priority = event["title"].lower(), event["priority"]
     if any(word in title for word in FINE_WORDS) and key[0] != "stripe":
@@ -103,7 +103,7 @@ def test_what_went_wrong_is_high_and_what_is_fine_again_is_low(key):
 
 @with_payloads
 @each("name", NAMES)
-def test_a_payload_is_recognized_as_its_senders_and_as_nobody_elses(name):
+def test_a_payload_is_recognized_as_one_preset_only(name):
     recognized = presets.recognized(payload_of(name))
     assert (recognized and recognized.id) == sender_of(name)
 
@@ -130,12 +130,12 @@ def test_the_notification_of_a_real_payload_has_no_flaw(name):
         {"event": "x", "data": {"type": "incident"}},
     ],
 )
-def test_a_payload_of_nobody_in_particular_is_not_recognized(payload):
+def test_an_unknown_payload_is_not_recognized(payload):
     assert presets.recognized(payload) is None
 
 
 @each("key", [key for key in EVENTS if key[0] != "home-assistant"])
-def test_the_order_of_the_presets_does_not_decide_whose_a_payload_is(monkeypatch, key):
+def test_the_order_of_the_presets_does_not_affect_recognition(monkeypatch, key):
     """Grafana sends everything that Alertmanager sends: where two presets fit, the longer mark decides."""
     monkeypatch.setattr(presets, "PRESETS", presets.PRESETS[::-1])
     assert presets.recognized(EVENTS[key]["payload"]).id == key[0]
@@ -245,7 +245,7 @@ def test_the_set_up_of_gatus_makes_json_that_its_preset_shows():
         ("diun", "new image", {"hostname": "pi"}),
     ],
 )
-def test_what_another_thing_sends_has_a_tag_of_its_own(preset, event, change):
+def test_events_about_different_things_have_different_tags(preset, event, change):
     payload = EVENTS[preset, event]["payload"]
     one, other = made(PRESETS[preset], payload).tag, made(PRESETS[preset], payload | change).tag
     assert one and other and one != other

@@ -102,7 +102,7 @@ def test_a_greater_plan_keeps_what_was_not_removed_yet(service, owner, moved_clo
 
 
 @pytest.mark.parametrize("status, left", [(201, "delivered"), (410, "failed")])
-def test_what_a_device_made_of_a_notification_is_removed_with_it(service, owner, browser, newer, status, left):
+def test_deliveries_are_removed_with_their_notification(service, owner, browser, newer, status, left):
     browser.then(status)
     assert owner.send().json["notification"]["status"] == left
     assert len(query(service, "SELECT * FROM delivery")) == 1
@@ -228,7 +228,7 @@ def test_a_pending_notification_is_kept_until_it_is_done(service, browser, moved
     assert stored(service) == [newer]
 
 
-def test_an_old_digest_is_pushed_whole_and_nothing_of_it_stays_for_ever(service, owner, browser, newer, moved_clock):
+def test_an_old_digest_is_pushed_whole_and_then_removed(service, owner, browser, newer, moved_clock):
     account_set(service, "--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
     hook = service.alert()
@@ -247,7 +247,7 @@ def test_an_old_digest_is_pushed_whole_and_nothing_of_it_stays_for_ever(service,
     assert (stored(service), query(service, "SELECT * FROM delivery")) == ([kept], [])
 
 
-def test_a_waiting_notification_does_not_keep_the_others(service, owner, newer, moved_clock):
+def test_a_waiting_notification_does_not_keep_older_ones_from_removal(service, owner, newer, moved_clock):
     account_set(service, "--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
     waiting = service.alert().post({"message": "a"}).json["notificationId"]

@@ -61,7 +61,7 @@ def test_a_set_up_link_makes_one_account(race):
     assert (len(made), count("account")) == (1, 1)
 
 
-def test_whoever_reads_the_list_from_its_top_misses_none_and_times_follow_the_order(race, account):
+def test_reading_the_list_from_the_top_misses_none_while_others_send(race, account):
     seen, over = dict[int, int](), threading.Event()
 
     def read():
@@ -109,7 +109,7 @@ def due(race, account):
     return run("SELECT notification_seq, device_seq FROM delivery").fetchall()
 
 
-def test_batches_on_the_same_devices_do_not_wait_for_each_other_in_a_circle(race, due):
+def test_batches_on_the_same_devices_do_not_deadlock(race, due):
     assert race("settle", due=due[::9], times=5) == [5] * THREADS
 
 
@@ -144,7 +144,7 @@ def test_what_was_to_be_sent_later_is_released_once(race, account):
     assert (count("notification", "status = 'held'"), count("delivery", "attempts = 0")) == (0, 50)
 
 
-def test_of_each_missed_deadline_the_owner_is_told_once(race, account):
+def test_each_missed_deadline_notifies_once(race, account):
     now = clock.now_ms()
     for number in range(20):
         heartbeats.create_heartbeat(account, {"name": f"Job {number}", "period": "1h"}, now)

@@ -37,7 +37,7 @@ def test_requests_outlast_a_restart_once_the_worker_has_written_them(service, we
     assert shown(webhook) == [Seen(3, 400, "wrong", 2), first]
 
 
-def test_the_end_of_the_service_writes_those_of_all_alerts(service, webhook, make_service, monkeypatch):
+def test_stopping_the_service_writes_the_requests_of_all_alerts(service, webhook, make_service, monkeypatch):
     monkeypatch.setattr(recent_requests, "MAX_WRITTEN", 1)
     hooks = [webhook, find_webhook(service.alert(name="Other").code)]
     for hook in hooks:
@@ -78,7 +78,7 @@ def test_requests_to_many_alerts_are_written_in_pieces_and_few_wait(service, web
     assert [len(shown(hook)) for hook in hooks] == [0, 0, *[1] * 7]
 
 
-def test_what_cannot_be_written_is_written_later_in_order(service, webhook, monkeypatch):
+def test_requests_that_cannot_be_written_are_written_later_in_order(service, webhook, monkeypatch):
     first, second, third = (Seen(n, 200, "delivered") for n in range(3))
 
     def failing(alert_seq, requests):
@@ -94,7 +94,7 @@ def test_what_cannot_be_written_is_written_later_in_order(service, webhook, monk
     assert shown(webhook) == [third, second, first]
 
 
-def test_requests_go_with_their_alert_also_those_that_are_not_written(service, webhook):
+def test_deleting_an_alert_deletes_its_requests_even_unwritten_ones(service, webhook):
     noted(webhook, Seen(1, 200, "delivered"))
     service.work()
     other = find_webhook(service.alert(name="Other").code)

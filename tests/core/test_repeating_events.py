@@ -63,7 +63,9 @@ def test_an_event_that_resolves_it_ends_its_repeats_and_is_silent(owner, hook, b
     assert "acknowledge" not in owner.get(f"/notifications/{resolved}").json["notification"]
 
 
-def test_a_resolve_that_quiet_hours_hold_ends_the_repeats_of_what_passed_them(owner, hook, browser, night, minutes):
+def test_a_resolve_held_by_quiet_hours_ends_the_repeats_of_an_event_that_passed_them(
+    owner, hook, browser, night, minutes
+):
     hook.set("--urgent-passes-quiet-hours")
     id_ = post(hook)
     minutes()
@@ -72,7 +74,7 @@ def test_a_resolve_that_quiet_hours_hold_ends_the_repeats_of_what_passed_them(ow
     assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2
 
 
-def test_what_was_held_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, minutes):
+def test_a_held_urgent_event_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, minutes):
     id_ = post(hook)
     minutes(3)
     assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
@@ -82,7 +84,9 @@ def test_what_was_held_begins_to_repeat_in_the_morning(owner, hook, browser, nig
     assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
 
 
-def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until, works, minutes):
+def test_an_urgent_event_of_a_digest_repeats_as_its_own_notification(
+    owner, hook, browser, night, until, works, minutes
+):
     ids = [post(hook, "down", "web"), post(hook, "full", "disk"), post(hook, "other", "x", "normal")]
     until(MORNING)
     works()
@@ -92,7 +96,7 @@ def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until
     assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
 
 
-def test_a_repeat_of_what_a_digest_holds_leaves_its_status_to_the_digest(
+def test_a_repeat_does_not_change_the_status_of_an_event_in_a_digest(
     owner, hook, browser, night, until, works, minutes
 ):
     ids = [post(hook, "down", "web"), post(hook, "full", "disk")]
@@ -104,7 +108,7 @@ def test_a_repeat_of_what_a_digest_holds_leaves_its_status_to_the_digest(
     assert [detail(owner, id_)["status"] for id_ in ids] == ["pending"] * 2
 
 
-def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser, night, until, works, minutes):
+def test_an_event_resolved_while_held_never_repeats(owner, hook, browser, night, until, works, minutes):
     id_ = post(hook)
     post(hook, "up", s="resolved")
     until(MORNING)
@@ -113,7 +117,7 @@ def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser,
     assert rung(owner, id_) == ("cancelled", 0) and titles(browser) == ["MCP - up"]
 
 
-def test_beyond_twenty_that_wait_an_event_is_pushed_without_repeating(owner, hook, browser, minutes):
+def test_beyond_twenty_waiting_alarms_an_event_is_pushed_without_repeating(owner, hook, browser, minutes):
     ids = [post(hook, tag=f"{n}") for n in range(MAX_WAITING + 1)]
     assert len(browser.messages) == MAX_WAITING + 1
     assert rung(owner, ids[0]) == ("waiting", 0)

@@ -32,7 +32,7 @@ def by_title(caller):
     return {one["title"].removeprefix("MCP - "): one["status"] for one in caller.listed("?limit=100")}
 
 
-def test_firing_and_resolved_held_together_are_one_line(owner, hook, browser, night, until, works):
+def test_firing_and_resolved_events_held_together_are_one_line(owner, hook, browser, night, until, works):
     old, new = post(hook, "down", "web"), post(hook, "up", "web", "resolved")
     post(hook, "other")
     until(MORNING)
@@ -42,7 +42,7 @@ def test_firing_and_resolved_held_together_are_one_line(owner, hook, browser, ni
     assert detail(owner, old)["replacedBy"] == new and detail(owner, new)["priority"] == 2
 
 
-def test_what_is_left_as_one_is_pushed_as_itself(owner, hook, browser, night, until, works):
+def test_held_notifications_reduced_to_one_are_pushed_as_that_one(owner, hook, browser, night, until, works):
     old, middle, new = (post(hook, f"{n}", "web") for n in range(3))
     until(MORNING)
     works()
@@ -51,7 +51,7 @@ def test_what_is_left_as_one_is_pushed_as_itself(owner, hook, browser, night, un
     assert [one["replacedBy"] for one in (detail(owner, old), detail(owner, middle))] == [middle, new]
 
 
-def test_one_tag_of_two_alerts_has_one_line(service, owner, hook, browser, night, until, works):
+def test_events_of_two_alerts_with_one_tag_are_one_line(service, owner, hook, browser, night, until, works):
     post(hook, "first", "web")
     post(service.alert(*FIELDS, name="Second"), "second", "web")
     post(hook, "other")
@@ -60,7 +60,7 @@ def test_one_tag_of_two_alerts_has_one_line(service, owner, hook, browser, night
     assert shown(browser) == [digest_of("second: firing", "other: firing")]
 
 
-def test_one_that_is_pushed_meanwhile_stands_for_what_is_held(service, owner, browser, night, until, works):
+def test_an_event_pushed_meanwhile_replaces_a_held_one_with_its_tag(service, owner, browser, night, until, works):
     hook = service.alert(*FIELDS, PASSES)
     old = post(hook, "warning", "web", priority="normal")
     new = post(hook, "critical", "web", priority="urgent")
@@ -71,7 +71,9 @@ def test_one_that_is_pushed_meanwhile_stands_for_what_is_held(service, owner, br
     assert shown(browser) == [("MCP - critical", "firing")]
 
 
-def test_what_is_held_has_the_status_of_what_replaced_it(service, owner, browser, night, until, works, moved_clock):
+def test_a_replaced_held_event_gets_the_status_of_its_replacement(
+    service, owner, browser, night, until, works, moved_clock
+):
     browser.then(503).then(503).then(503)
     hook = service.alert(*FIELDS, PASSES)
     post(hook, "warning", "web")
@@ -86,7 +88,7 @@ def test_what_is_held_has_the_status_of_what_replaced_it(service, owner, browser
     assert by_title(owner) == {"warning": "delivered", "critical": "delivered"}
 
 
-def test_a_resolve_that_is_held_ends_what_is_pending_and_comes_in_the_morning(
+def test_a_held_resolve_ends_the_pending_event_and_is_pushed_in_the_morning(
     service, owner, browser, night, until, works, moved_clock
 ):
     browser.then(503)
@@ -101,7 +103,7 @@ def test_a_resolve_that_is_held_ends_what_is_pending_and_comes_in_the_morning(
     assert [title for title, _ in shown(browser)] == ["MCP - up"]
 
 
-def test_a_newer_one_that_is_sent_with_a_key_stands_for_what_is_held(owner, hook, browser, night, until, works):
+def test_a_notification_sent_with_a_key_replaces_a_held_event_with_its_tag(owner, hook, browser, night, until, works):
     post(hook, "down", "web")
     sent = owner.post("/notifications/send", {"title": "fixed", "body": "by hand", "tag": "web"})
     assert sent.json["notification"]["status"] == "delivered"
@@ -110,7 +112,7 @@ def test_a_newer_one_that_is_sent_with_a_key_stands_for_what_is_held(owner, hook
     assert shown(browser) == [("MCP - fixed", "by hand")] and by_title(owner)["down"] == "delivered"
 
 
-def test_deliver_now_counts_the_lines(owner, hook, browser, night, moved_clock):
+def test_delivering_now_counts_the_lines_of_the_digest(owner, hook, browser, night, moved_clock):
     for message, tag in [("0", "web"), ("1", "web"), ("2", "")]:
         post(hook, message, tag)
     assert digests.release_now(Account.find(OWNER).seq) == 2
@@ -123,16 +125,14 @@ def delete(caller, id_):
     assert caller.delete(f"/notifications/{id_}").status_code == 200
 
 
-def test_deleting_the_older_one_leaves_the_newer_as_it_is(owner, hook, browser, night, until, works):
+def test_deleting_a_replaced_event_leaves_its_replacement(owner, hook, browser, night, until, works):
     delete(owner, (post(hook, "down", "web"), post(hook, "up", "web", "resolved"))[0])
     until(MORNING)
     works()
     assert shown(browser) == [("MCP - up", "resolved")] and by_title(owner) == {"up": "delivered"}
 
 
-def test_deleting_the_newer_one_while_it_is_held_says_that_the_older_failed(
-    owner, hook, browser, night, until, works
-):
+def test_deleting_a_held_replacement_fails_the_event_it_replaced(owner, hook, browser, night, until, works):
     post(hook, "down", "web")
     delete(owner, post(hook, "up", "web", "resolved"))
     assert by_title(owner) == {"down": "failed"}
@@ -141,7 +141,7 @@ def test_deleting_the_newer_one_while_it_is_held_says_that_the_older_failed(
     assert browser.pushes == [] and by_title(owner) == {"down": "failed"}
 
 
-def test_deleting_the_newer_one_after_its_delivery_leaves_the_older_delivered(
+def test_deleting_a_delivered_replacement_leaves_the_replaced_event_delivered(
     owner, hook, browser, night, until, works
 ):
     post(hook, "down", "web")
@@ -166,7 +166,7 @@ def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(owner, hook,
     assert shown(browser)[-1] == digest_of("up: resolved", "more: firing")
 
 
-def test_a_digest_of_which_only_replaced_ones_are_left_is_gone(owner, hook, browser, night, until, works):
+def test_a_digest_with_only_replaced_events_is_removed(owner, hook, browser, night, until, works):
     browser.then(503)
     post(hook, "down", "web")
     lines = [post(hook, "up", "web", "resolved"), post(hook, "other")]

@@ -47,26 +47,26 @@ def flat(some):
 
 
 @given(histories)
-def test_the_runs_one_after_the_other_are_the_history(drawn):
+def test_joined_runs_equal_the_history(drawn):
     history = outlines_of(drawn)
     assert flat(grouped(history, ZONE)) == history
 
 
 @given(histories)
-def test_what_is_alike_is_one_run_and_nothing_else_is(drawn):
+def test_consecutive_alike_notifications_are_one_run_and_no_others_are(drawn):
     found = grouped(outlines_of(drawn), ZONE)
     assert all(grouped(run, ZONE) == [run] for run in found)
     assert all(len(grouped((before[-1], after[0]), ZONE)) == 2 for before, after in pairwise(found))
 
 
 @pytest.mark.parametrize("field", OTHERS)
-def test_another_title_source_priority_or_day_and_what_waits_begins_a_run(field):
+def test_a_changed_title_source_priority_or_day_or_a_waiting_notification_begins_a_run(field):
     other = ALIKE._replace(**{field: OTHERS[field]})
     assert len(grouped([ALIKE, ALIKE], ZONE)) == 1
     assert len(grouped([ALIKE, other], ZONE)) == len(grouped([other, ALIKE], ZONE)) == 2
 
 
-def test_two_that_wait_are_two_rows():
+def test_two_waiting_notifications_are_two_rows():
     assert len(grouped([ALIKE._replace(is_waiting=1)] * 2, ZONE)) == 2
 
 
@@ -106,7 +106,7 @@ class Stored:
 
 
 @given(histories, st.integers(1, 5), st.integers(1, 12))
-def test_the_pages_one_after_the_other_are_the_history(drawn, limit, budget):
+def test_joined_pages_equal_the_history(drawn, limit, budget):
     history = outlines_of(drawn)
     with pytest.MonkeyPatch.context() as patch:
         stored = Stored(patch, history, budget)
@@ -117,7 +117,7 @@ def test_the_pages_one_after_the_other_are_the_history(drawn, limit, budget):
 
 
 @given(histories, st.integers(1, 5))
-def test_a_page_has_whole_runs_unless_they_are_very_long(drawn, limit):
+def test_a_page_splits_only_very_long_runs(drawn, limit):
     history = outlines_of(drawn)
     with pytest.MonkeyPatch.context() as patch:
         stored = Stored(patch, history, 12)

@@ -23,7 +23,9 @@ def later(owner, browser, moved_clock):
     return send_at(owner, moved_clock.ms + HOUR_MS)
 
 
-def test_it_is_held_until_then_and_goes_out_at_once(owner, browser, later, passes, moved_clock):
+def test_a_scheduled_notification_is_held_until_its_time_and_pushed_at_once(
+    owner, browser, later, passes, moved_clock
+):
     sent_at = moved_clock.ms
     assert detail(owner, later) == {
         "id": later,
@@ -42,7 +44,7 @@ def test_it_is_held_until_then_and_goes_out_at_once(owner, browser, later, passe
     assert len(browser.pushes) == 1
 
 
-def test_its_release_wakes_the_retries(service, owner, later, moved_clock):
+def test_releasing_a_scheduled_notification_wakes_the_retries(service, owner, later, moved_clock):
     moved_clock.advance(HOUR_S)
     retries.batches.due.clear()
     assert not scheduled.release_due(moved_clock.ms - 1) and not retries.batches.due.is_set()
@@ -51,14 +53,18 @@ def test_its_release_wakes_the_retries(service, owner, later, moved_clock):
     assert owner.listed()[0]["status"] == "pending"
 
 
-def test_it_goes_to_the_devices_that_there_are_then(owner, push_service, browser, later, passes):
+def test_a_scheduled_notification_goes_to_the_devices_present_at_its_time(
+    owner, push_service, browser, later, passes
+):
     other = subscribe(owner, push_service)
     passes(HOUR_S)
     assert (bodies(browser), bodies(other)) == (["later"], ["later"])
 
 
 @pytest.mark.parametrize("priority, pushed", [(1, 0), (2, 0), (4, 1)])
-def test_its_priority_says_to_which_devices_it_goes(service, owner, browser, passes, moved_clock, priority, pushed):
+def test_a_scheduled_notification_goes_to_devices_by_its_priority(
+    service, owner, browser, passes, moved_clock, priority, pushed
+):
     device = owner.get("/devices").json["devices"][0]["id"]
     service.flask("device", "set", "owner@example.org", device, "--min-priority", "4")
     id_ = send_at(owner, moved_clock.ms + HOUR_MS, priority=priority)
@@ -66,13 +72,13 @@ def test_its_priority_says_to_which_devices_it_goes(service, owner, browser, pas
     assert (detail(owner, id_)["status"], len(browser.pushes)) == ("delivered", pushed)
 
 
-def test_quiet_hours_do_not_hold_it(owner, browser, night, passes, moved_clock):
+def test_quiet_hours_do_not_hold_a_scheduled_notification(owner, browser, night, passes, moved_clock):
     send_at(owner, moved_clock.ms + HOUR_MS)
     passes(HOUR_S)
     assert bodies(browser) == ["later"]
 
 
-def test_a_digest_does_not_take_it_along(service, owner, browser, night, until, works, moved_clock):
+def test_a_digest_does_not_contain_scheduled_notifications(service, owner, browser, night, until, works, moved_clock):
     id_ = send_at(owner, moved_clock.ms + 24 * HOUR_MS)
     held(service.alert(), "a", "b")
     until(MORNING)
@@ -84,7 +90,7 @@ def test_a_digest_does_not_take_it_along(service, owner, browser, night, until, 
     )
 
 
-def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
+def test_a_scheduled_push_interrupted_by_a_crash_is_made_when_its_lease_ends(
     owner, browser, later, passes, moved_clock
 ):
     moved_clock.advance(HOUR_S)
@@ -98,7 +104,7 @@ def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
     assert (detail(owner, later)["status"], bodies(browser)) == ("delivered", ["later"])
 
 
-def test_one_that_expired_while_the_service_was_away_is_failed(owner, browser, passes, moved_clock):
+def test_a_scheduled_notification_that_expired_during_downtime_fails(owner, browser, passes, moved_clock):
     more = {"expiresAt": moved_clock.ms + 2 * HOUR_MS, "acknowledge": True}
     id_ = send_at(owner, moved_clock.ms + HOUR_MS, **more)
     passes(2 * HOUR_S)
@@ -106,7 +112,7 @@ def test_one_that_expired_while_the_service_was_away_is_failed(owner, browser, p
     assert (found["status"], found["acknowledge"]["state"], browser.pushes) == ("failed", "expired", [])
 
 
-def test_one_that_is_replaced_before_is_never_sent(owner, browser, passes, moved_clock):
+def test_a_scheduled_notification_replaced_before_its_time_is_never_pushed(owner, browser, passes, moved_clock):
     first = send_at(owner, moved_clock.ms + HOUR_MS, "first", tag="reminder")
     second = send_at(owner, moved_clock.ms + 2 * HOUR_MS, "second", tag="reminder")
     found = detail(owner, first)
@@ -116,14 +122,14 @@ def test_one_that_is_replaced_before_is_never_sent(owner, browser, passes, moved
     assert bodies(browser) == ["second"]
 
 
-def test_without_devices_it_is_in_the_history(owner, passes, moved_clock):
+def test_without_devices_a_scheduled_notification_goes_to_the_history(owner, passes, moved_clock):
     id_ = send_at(owner, moved_clock.ms + HOUR_MS)
     assert detail(owner, id_)["status"] == "held"
     passes(HOUR_S)
     assert detail(owner, id_)["status"] == "delivered"
 
 
-def test_a_replay_is_answered_as_held_and_sends_nothing(owner, browser, passes, moved_clock):
+def test_a_replay_of_a_scheduled_send_answers_held_and_sends_nothing(owner, browser, passes, moved_clock):
     sent = {"title": "Later", "body": "later", "deliverAt": moved_clock.ms + HOUR_MS}
     first = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "k"})
     passes(HOUR_S)
@@ -156,7 +162,7 @@ def test_writers_do_not_wait_until_many_are_released(owner, moved_clock, slow):
     assert left == [4, 1, 0]
 
 
-def test_accounts_take_turns_however_many_of_anothers_are_due(service, owner, moved_clock, slow, monkeypatch):
+def test_accounts_take_turns_however_many_are_due_on_one(service, owner, moved_clock, slow, monkeypatch):
     send_at(owner, moved_clock.ms + HOUR_MS)
     copy_first_row(service, 2 * scheduled.RELEASED_AT_ONCE, 0)
     service.account("other@example.org", "pro")
@@ -169,7 +175,7 @@ def test_accounts_take_turns_however_many_of_anothers_are_due(service, owner, mo
     assert slow[:11] == [1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 1]
 
 
-def test_its_age_counts_from_when_it_is_delivered(service, owner, moved_clock):
+def test_the_age_of_a_scheduled_notification_counts_from_its_delivery(service, owner, moved_clock):
     kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
     owner.send()
     every(service, moved_clock, 45 * DAY_S)  # a starter account keeps 30 days
@@ -182,7 +188,7 @@ def test_its_age_counts_from_when_it_is_delivered(service, owner, moved_clock):
     assert database.run("SELECT id FROM notification").fetchall() == []
 
 
-def test_what_waits_for_longer_than_the_history_is_listed(service, owner, moved_clock):
+def test_a_notification_scheduled_beyond_the_history_is_still_listed(service, owner, moved_clock):
     kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
     every(service, moved_clock, 45 * DAY_S)
     for query in ("", "?search=later"):
@@ -190,15 +196,15 @@ def test_what_waits_for_longer_than_the_history_is_listed(service, owner, moved_
     assert detail(owner, kept)["status"] == "held"
 
 
-def test_one_that_is_sent_after_longer_than_the_history_repeats(service, owner, browser, moved_clock):
+def test_an_alarm_scheduled_beyond_the_history_repeats(service, owner, browser, moved_clock):
     day = send_at(owner, moved_clock.ms + 31 * 24 * HOUR_MS, acknowledge=True)
     every(service, moved_clock, 31 * DAY_S)
     every(service, moved_clock, 60, 3)
     assert (len(browser.messages), rung(owner, day)) == (4, ("waiting", 3))
 
 
-def test_many_that_wait_do_not_keep_what_is_too_old(service, owner, moved_clock):
-    """More than a piece of the removal looks at."""
+def test_many_scheduled_notifications_do_not_stop_pruning(service, owner, moved_clock):
+    """There are more than one step of the removal reads."""
     kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
     copy_first_row(service, 1_200, 0)
     owner.send()

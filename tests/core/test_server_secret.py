@@ -6,13 +6,13 @@ from tests.support.postgresql import sqlite_only
 
 
 @sqlite_only
-def test_without_a_setting_it_is_in_a_file_and_not_in_the_database(service, tmp_path):
+def test_a_generated_secret_is_in_a_file_and_not_in_the_database(service, tmp_path):
     made = server_secret.server_secret(tmp_path)
     assert (tmp_path / "secret_key").read_text() == made == server_secret.server_secret(tmp_path)
     assert server_notes.find_key(server_secret.NAME) != made
 
 
-def test_all_processes_of_a_shared_database_sign_with_the_same_and_need_no_directory(service, tmp_path, monkeypatch):
+def test_processes_of_a_shared_database_use_one_secret_and_need_no_directory(service, tmp_path, monkeypatch):
     monkeypatch.setattr(server_secret, "is_shared", lambda: True)
     machines = tmp_path / "one", tmp_path / "other"
     one, other = map(server_secret.server_secret, machines)
@@ -20,5 +20,5 @@ def test_all_processes_of_a_shared_database_sign_with_the_same_and_need_no_direc
     assert not any(machine.exists() for machine in machines)
 
 
-def test_of_two_processes_that_make_a_key_at_once_the_firsts_stays(service):
+def test_of_two_secrets_generated_at_once_the_first_is_kept(service):
     assert [server_notes.put_first_key("new", value) for value in ("first", "second")] == ["first", "first"]

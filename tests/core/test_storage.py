@@ -53,7 +53,7 @@ def test_every_text_of_a_notification_is_counted():
     assert {name for (name,) in columns} == {"id", "status", "title", "body", *notifications.TEXTS}
 
 
-def test_the_texts_of_all_that_is_stored_are_counted_and_what_is_deleted_is_not(service, owner, moved_clock):
+def test_storage_counts_all_stored_texts_and_no_deleted_ones(service, owner, moved_clock):
     owner.send("Größe", "🙂" * 10)
     assert stored(service) == len("MCP - Größe".encode()) + 40
     more = {"url": "https://example.org/ü", "tag": "t", "acknowledge": {"everyS": 60, "forS": 600}}
@@ -104,7 +104,7 @@ def looks(full):
     scheduler.run_due(clock.now_ms(), [job for job in scheduler.RECORDS if job.run is storage.look])
 
 
-def test_an_account_stores_until_it_has_reached_its_limit(full):
+def test_an_account_may_store_until_its_limit(full):
     assert stored(full.service) < 1_000_000 and full.send("t", "b" * 3_000).status_code == 200
     looks(full)
     assert stored(full.service) > 1_000_000 and full.send("t", "b").status_code == 429
@@ -126,7 +126,7 @@ def refuse_everything(full, hook):
     return answers
 
 
-def test_beyond_it_sends_events_and_metrics_are_refused_each_in_its_own_shape(full):
+def test_beyond_the_limit_sends_events_and_metrics_are_refused_in_their_own_formats(full):
     full.service.account("other@example.org")
     hook, other = full.service.alert(), full.service.caller("other@example.org")
     first = full.send("x", "b" * 3_000, headers={"Idempotency-Key": "once"})
@@ -144,7 +144,7 @@ def test_beyond_it_sends_events_and_metrics_are_refused_each_in_its_own_shape(fu
     assert other.send().status_code == 200
 
 
-def test_home_says_so_and_what_is_deleted_is_free_within_a_minute(full):
+def test_home_shows_a_full_account_and_deletion_frees_space_within_a_minute(full):
     owner, hook = Visitor(full.service), full.service.alert()
     owner.sign_in()
     assert "ACCOUNT_MEGABYTES" not in owner.page("/app/").text
@@ -174,7 +174,7 @@ def test_the_last_payloads_of_alerts_count_while_they_are_kept(full):
     assert hook.post({"message": "m"}).status_code == 200
 
 
-def test_what_a_heartbeat_tells_is_stored_all_the_same(full, moved_clock):
+def test_beyond_the_limit_heartbeat_notifications_are_still_stored(full, moved_clock):
     beat = Pinged(full.service, full, "--period", "1m", "--grace", "1m")
     beat.ping()
     full.send("t", "b" * 3_000)

@@ -109,12 +109,12 @@ def test_default_takes_the_place_of_null_false_and_what_is_empty(value):
 
 
 @each("value", ["0", "0.0", "-0", "true", "[null]", '{"a":null}', "[[]]"])
-def test_default_leaves_any_other_value(value):
+def test_default_keeps_numbers_true_and_values_that_are_not_empty(value):
     assert applied('default: "n/a"', value) == value
 
 
 @each("text", [" ", "0", "false", "null", "\ufffd"])
-def test_default_leaves_any_other_text(text):
+def test_default_keeps_any_text_that_is_not_empty(text):
     assert applied('default: "n/a"', json.dumps(text)) == text
 
 
@@ -163,7 +163,7 @@ def test_default_takes_another_path_and_at_last_a_text(filters, text):
 
 
 @each("path, text", [("b", "B"), ("zero", "0"), ("list", "[0]"), ("quoted", "{{ b }}")])
-def test_another_path_is_not_asked_for_what_is_there(path, text):
+def test_default_does_not_read_its_path_if_the_value_is_present(path, text):
     payload = {"b": "B", "zero": 0, "list": [0], "quoted": "{{ b }}"}
     assert filled("{{ " + path + ' | default: other | default: "n/a" }}', payload) == (text, ())
 
@@ -302,7 +302,7 @@ def test_hash_tells_long_texts_apart_that_begin_alike():
     assert first != second and len(first) == len(second) == 16
 
 
-def test_hash_of_more_than_it_can_read_stays_visible():
+def test_a_hash_of_too_long_a_text_leaves_the_placeholder_visible():
     assert applied("hash", json.dumps(["x" * 10_000])) == "{{ v | hash }}"
     assert filled("{{ v | hash }}{{ v | hash }}", {"v": "x" * 700_000}).text.endswith("{{ v | hash }}")
 

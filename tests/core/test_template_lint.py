@@ -33,7 +33,7 @@ def told(template, payload=None, zone="UTC"):
         '{{ a | where: "s", "f" | size }}', '{{ a | date: "%H:%M" }}', '{{ a | default: "}} {{ {% x %}" }}',
     ],
 )  # fmt: skip
-def test_nothing_is_said_of_a_template_that_can_be_filled(template):
+def test_a_template_that_can_be_filled_has_no_warnings(template):
     assert told(template) == []
 
 
@@ -56,7 +56,7 @@ def test_nothing_is_said_of_a_template_that_can_be_filled(template):
         ("{%- x -%} {{ a }}", "{%- x -%}", NO_TAGS),
     ],
 )
-def test_what_is_no_variable_is_told_with_the_reason(template, shown, why):
+def test_an_invalid_placeholder_is_reported_with_the_reason(template, shown, why):
     assert told(template) == [(shown, why)]
 
 
@@ -75,7 +75,7 @@ def test_what_is_no_variable_is_told_with_the_reason(template, shown, why):
         ("upcase | truncate: x | default", "truncate"), ("downcase: 1", "downcase"), ("capitalize: 1", "capitalize"),
     ],
 )  # fmt: skip
-def test_a_filter_that_does_not_take_what_follows_it_is_told_whatever_comes(filters, name):
+def test_a_filter_with_an_invalid_argument_is_reported_for_any_payload(filters, name):
     placeholder = "{{ a | " + filters + " }}"
     expected = [(placeholder, f"{name} takes {TAKES.get(name, 'nothing after its name')}.")]
     assert told(f"x {placeholder} y") == expected
@@ -103,7 +103,7 @@ def test_a_default_that_ends_in_a_path_is_told_that_a_text_must_end_it(filters):
         ("size", "5", "size"), ("upcase | round", '"a"', "round"),
     ],
 )  # fmt: skip
-def test_a_filter_that_does_not_fit_its_value_is_told_for_the_payload_that_has_it(filters, value, name):
+def test_a_filter_that_does_not_fit_its_value_is_reported_for_that_payload(filters, value, name):
     placeholder = "{{ a | " + filters + " }}"
     payload = f'{{"a": {value}}}'
     assert told(placeholder, payload) == [(placeholder, f"{name} needs {NEEDS[name]}.")]
@@ -116,7 +116,7 @@ def test_a_placeholder_that_takes_too_much_work_says_so():
     assert shown == '{{ a | map: "b" | join }}' and why == "the payload is too large for that."
 
 
-def test_parts_that_are_alike_are_told_once_and_at_most_twenty():
+def test_equal_warnings_are_reported_once_and_at_most_twenty():
     assert told("{{ }} {{ }} {{ a | truncate }} {{ }}") == [
         ("{{ }}", NO_NAME), ("{{ a | truncate }}", f"truncate takes {TAKES['truncate']}."),
     ]  # fmt: skip
@@ -137,7 +137,7 @@ def test_every_filter_says_what_it_takes_and_what_it_needs():
 
 
 @each("preset", presets.PRESETS)
-def test_of_a_preset_and_its_sample_nothing_is_told(preset):
+def test_a_preset_with_its_sample_has_no_warnings(preset):
     for template in filter(None, (preset.title, preset.body)):
         assert told(template) == told(template, json.dumps(preset.sample)) == []
 
@@ -148,7 +148,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(PARTS, max_size=14).map("".join))
-def test_nothing_is_told_exactly_where_everything_is_filled(template):
+def test_there_is_no_warning_exactly_if_every_placeholder_is_filled(template):
     payload = {"a": "text", "5": "text", "truncate": "text", "default": "text", "round": "text"}
     parsed = strict_json.parse_event(json.dumps(payload).encode())
     filled = message_templates.fill(template, parsed, 100_000)
@@ -166,6 +166,6 @@ def test_nothing_is_told_exactly_where_everything_is_filled(template):
         "{{ a |" + "|" * 9_000 + "}}", '{{ a | "' * 1_200,
     ],
 )  # fmt: skip
-def test_of_the_longest_templates_a_few_short_parts_are_told(template):
+def test_warnings_on_the_longest_templates_are_few_and_short(template):
     found = unfilled(template, {"a": "text"})
     assert 1 <= len(found) <= MAX_UNFILLED and all(len(text) <= 60 for text, _ in found)

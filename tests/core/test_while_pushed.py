@@ -1,4 +1,4 @@
-"""What is removed, deleted or expires while a push is on the way."""
+"""Devices removed, notifications deleted or expired while a push is under way."""
 
 import pytest
 
@@ -53,14 +53,14 @@ def remove_first(owner):
 # --- a device that its owner removes ------------------------------------------------------------------------
 
 
-def test_a_removed_device_that_had_it_counts(owner, browser, meanwhile):
+def test_a_delivery_to_a_device_removed_during_the_push_counts(owner, browser, meanwhile):
     meanwhile(lambda: remove_first(owner))
     sent = send(owner)
     assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered"]))
     assert send(owner) == sent and len(browser.messages) == 1
 
 
-def test_a_removed_device_that_had_it_counts_when_the_others_never_get_it(
+def test_a_delivery_to_a_removed_device_counts_when_all_other_devices_fail(
     service, owner, browser, push_service, moved_clock, meanwhile
 ):
     subscribe(owner, push_service).then(503).then(410)
@@ -71,7 +71,7 @@ def test_a_removed_device_that_had_it_counts_when_the_others_never_get_it(
     assert stored(owner, sent) == ("delivered", ["delivered", "failed"])
 
 
-def test_a_device_that_is_removed_during_a_retry_that_it_accepted_counts(
+def test_a_retry_accepted_by_a_device_removed_meanwhile_counts(
     service, owner, browser, push_service, moved_clock, meanwhile
 ):
     browser.then(503)
@@ -82,7 +82,7 @@ def test_a_device_that_is_removed_during_a_retry_that_it_accepted_counts(
     assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered", "failed"]))
 
 
-def test_an_app_that_is_removed_while_it_fetches_counts(owner, android, monkeypatch):
+def test_a_fetch_by_an_app_removed_meanwhile_counts(owner, android, monkeypatch):
     note_fetched = fetching.note_fetched
 
     def late(taken, now):
@@ -96,7 +96,9 @@ def test_an_app_that_is_removed_while_it_fetches_counts(owner, android, monkeypa
 
 
 @pytest.mark.parametrize("refused", [410, 413, 503, 403])
-def test_a_removed_device_that_refused_it_was_never_asked(service, owner, browser, moved_clock, meanwhile, refused):
+def test_a_refusal_by_a_device_removed_meanwhile_leaves_no_delivery(
+    service, owner, browser, moved_clock, meanwhile, refused
+):
     browser.then(refused)
     meanwhile(lambda: remove_first(owner))
     sent = send(owner)
@@ -106,7 +108,7 @@ def test_a_removed_device_that_refused_it_was_never_asked(service, owner, browse
 
 
 @pytest.mark.parametrize("refused", [410, 413, 503])
-def test_a_removed_device_that_refused_it_changes_nothing_for_the_others(
+def test_a_refusal_by_a_removed_device_does_not_affect_other_devices(
     service, owner, browser, push_service, moved_clock, meanwhile, refused
 ):
     browser.then(refused)
@@ -128,7 +130,7 @@ DELETIONS = {
 
 @pytest.fixture(params=DELETIONS)
 def deleted(request, owner, meanwhile):
-    """Lets what is pushed next be deleted meanwhile."""
+    """Deletes the next notification while it is pushed."""
     meanwhile(lambda: DELETIONS[request.param](owner))
 
 
@@ -138,7 +140,7 @@ def left(service):
 
 
 @pytest.mark.parametrize("answer, status", [(201, "delivered"), (410, "failed"), (413, "failed"), (503, "failed")])
-def test_a_deleted_one_is_answered_by_whether_a_device_has_it(
+def test_a_notification_deleted_during_its_push_is_answered_by_whether_a_device_accepted_it(
     service, owner, browser, deleted, moved_clock, answer, status
 ):
     browser.then(answer)
@@ -165,12 +167,12 @@ def expires(request, service, moved_clock, meanwhile):
     return moved_clock.ms + 3_000
 
 
-def test_one_that_expired_while_a_device_accepted_it_is_delivered(owner, browser, expires):
+def test_a_notification_that_expires_while_a_device_accepts_it_is_delivered(owner, browser, expires):
     sent = send(owner, expiresAt=expires)
     assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered"]))
 
 
-def test_a_device_that_had_it_in_time_counts_and_nothing_more_is_tried(
+def test_a_delivery_in_time_counts_and_an_expired_notification_is_not_retried(
     service, owner, browser, push_service, moved_clock, expires
 ):
     other = subscribe(owner, push_service).then(503)
@@ -181,7 +183,7 @@ def test_a_device_that_had_it_in_time_counts_and_nothing_more_is_tried(
 
 
 @pytest.mark.parametrize("answer", [503, 403, 410, 0])
-def test_one_that_expired_before_any_device_had_it_is_failed(service, owner, browser, expires, answer):
+def test_a_notification_that_expires_before_any_delivery_fails(service, owner, browser, expires, answer):
     browser.then(answer)
     sent = send(owner, expiresAt=expires)
     assert (sent["status"], stored(owner, sent)) == ("failed", ("failed", ["failed"]))
@@ -189,7 +191,7 @@ def test_one_that_expired_before_any_device_had_it_is_failed(service, owner, bro
     assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
 
 
-def test_one_that_expires_during_a_retry_is_failed_with_its_end(service, owner, browser, moved_clock, meanwhile):
+def test_a_notification_that_expires_during_a_retry_fails(service, owner, browser, moved_clock, meanwhile):
     browser.then(503).then(503)
     sent = send(owner, expiresAt=moved_clock.ms + 31_000)
     meanwhile(lambda: moved_clock.advance(2))

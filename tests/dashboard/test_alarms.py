@@ -28,7 +28,7 @@ def acknowledged(owner, id_):
 # --- repeating ----------------------------------------------------------------------------------------------
 
 
-def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
+def test_a_waiting_alarms_page_shows_its_repeats_and_acknowledges_it(
     service, owner, caller, browser, rings, moved_clock
 ):
     assert part(owner, rings) == (
@@ -44,41 +44,41 @@ def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
     assert [one["notification"]["body"] for one in browser.messages] == ["full"] * 3 + ["Acknowledged."]
 
 
-def test_the_device_on_which_it_was_acknowledged_is_named(owner, rings, moved_clock):
+def test_an_alarms_page_names_the_device_that_acknowledged_it(owner, rings, moved_clock):
     account_seq, device_seq, seq = run("SELECT account_seq, seq, 1 FROM device").fetchone()
     with transaction(EVERYBODY):
         assert alarms.acknowledge(account_seq, seq, device_seq, moved_clock.ms)
     assert part(owner, rings) == "Acknowledged · just now on Chrome on Linux"
 
 
-def test_one_that_nobody_acknowledged_says_so_and_still_can_be(service, owner, caller, browser, moved_clock):
+def test_an_expired_alarms_page_says_so_and_can_still_acknowledge_it(service, owner, caller, browser, moved_clock):
     id_ = ring(caller, every_s=30, for_s=30)
     every(service, moved_clock, 30, 2)
     assert part(owner, id_) == "It stopped repeating after 1 repeatNobody acknowledged it. Acknowledge"
     assert "Acknowledged2026-11-21 10:01:00" in acknowledged(owner, id_).text
 
 
-def test_one_that_was_replaced_says_so_and_has_no_button(owner, caller, browser):
+def test_a_replaced_alarms_page_says_so_and_has_no_button(owner, caller, browser):
     id_ = ring(caller, tag="disk")
     ring(caller, tag="disk")
     assert part(owner, id_) == "A newer notification replaced itNobody had acknowledged it."
     assert notification_page(owner, id_).forms("/acknowledge") == []
 
 
-def test_one_that_is_sent_later_says_from_when_it_repeats(owner, caller, moved_clock):
+def test_a_scheduled_alarms_page_says_from_when_it_repeats(owner, caller, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, acknowledge={"everyS": 300, "forS": 10_800})
     said = "It will repeat every 5 min for 3 hOnce delivered, until somebody acknowledges it. Acknowledge"
     assert part(owner, id_) == said
 
 
-def test_the_history_marks_what_waits(owner, caller, rings):
+def test_the_history_marks_waiting_alarms(owner, caller, rings):
     caller.send()
     assert owner.page(HISTORY).text.count("Not acknowledged") == 1
     acknowledged(owner, rings)
     assert "Not acknowledged" not in owner.page(HISTORY).text
 
 
-def test_one_that_does_not_repeat_has_no_such_part(owner, caller):
+def test_a_notification_that_does_not_repeat_has_no_part_about_repeats(owner, caller):
     sent = caller.send().json["notification"]["id"]
     assert REPEATS not in notification_page(owner, sent).values()
     answer = owner.post(f"{HISTORY}/{sent}/acknowledge")
@@ -88,7 +88,7 @@ def test_one_that_does_not_repeat_has_no_such_part(owner, caller):
 # --- sent later ---------------------------------------------------------------------------------------------
 
 
-def test_one_that_is_sent_later_says_when_it_comes(service, owner, caller, browser, moved_clock):
+def test_a_scheduled_notification_says_when_it_is_sent(service, owner, caller, browser, moved_clock):
     id_ = send_at(caller, moved_clock.ms + HOUR_S * 1000)
     page = notification_page(owner, id_)
     assert "StatusHeld until 11:00" in page.main and "Scheduledfor 2026-11-21 11:00:00" in page.main
@@ -101,7 +101,7 @@ def test_one_that_is_sent_later_says_when_it_comes(service, owner, caller, brows
     assert "Held" not in owner.page(HISTORY).text
 
 
-def test_what_is_sent_later_is_not_held_by_quiet_hours_and_not_delivered_now(
+def test_a_scheduled_notification_is_not_listed_as_held_nor_delivered_by_deliver_now(
     service, owner, caller, held, moved_clock
 ):
     send_at(caller, moved_clock.ms + HOUR_S * 1000)
@@ -112,13 +112,13 @@ def test_what_is_sent_later_is_not_held_by_quiet_hours_and_not_delivered_now(
     assert [one["status"] for one in caller.listed()] == ["pending", "held"]
 
 
-def test_one_that_was_replaced_before_it_was_sent_says_so(owner, caller, browser, moved_clock):
+def test_a_scheduled_notification_replaced_before_its_time_says_so(owner, caller, browser, moved_clock):
     first, _ = (send_at(caller, moved_clock.ms + 90_000, tag="t") for _ in range(2))
     said = "Not sent: a newer notification replaced it before it was due."
     assert said in notification_page(owner, first).section("Devices")
 
 
-def test_one_that_expired_before_it_was_sent_says_so(service, owner, caller, browser, moved_clock):
+def test_a_scheduled_notification_expired_before_its_time_says_so(service, owner, caller, browser, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, expiresAt=moved_clock.ms + 91_000)
     every(service, moved_clock, 100)
     said = "Not sent: it had expired before Pocketbell could send it."
@@ -128,7 +128,7 @@ def test_one_that_expired_before_it_was_sent_says_so(service, owner, caller, bro
 # --- deleting -----------------------------------------------------------------------------------------------
 
 
-def test_one_is_deleted_after_a_confirmation(owner, caller, browser):
+def test_a_notification_is_deleted_after_a_confirmation(owner, caller, browser):
     sent = caller.send().json["notification"]["id"]
     page, action = notification_page(owner, sent), f"{HISTORY}/{sent}/delete"
     assert page.confirmation(action) == "Delete… BackupIt is removed from the history for good.Delete"
@@ -138,7 +138,7 @@ def test_one_is_deleted_after_a_confirmation(owner, caller, browser):
 
 
 @pytest.mark.parametrize("why", ["held", "pending", "repeating"])
-def test_what_is_under_way_is_cancelled_and_deleted(service, owner, caller, browser, moved_clock, why):
+def test_deleting_a_waiting_notification_cancels_it(service, owner, caller, browser, moved_clock, why):
     if why == "held":
         id_ = send_at(caller, moved_clock.ms + 30_000)
     else:
@@ -153,7 +153,7 @@ def test_what_is_under_way_is_cancelled_and_deleted(service, owner, caller, brow
     assert len(browser.pushes) == pushes and caller.listed() == []
 
 
-def test_a_digest_has_nothing_to_delete(service, owner, held, browser, moved_clock):
+def test_a_digest_has_no_delete_button(service, owner, held, browser, moved_clock):
     held("a", "b")
     every(service, moved_clock, 3 * HOUR_S, 2)
     digest = browser.messages[-1]["notification"]["navigate"].rpartition("/")[2]

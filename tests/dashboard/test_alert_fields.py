@@ -77,11 +77,11 @@ def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
                          "tag": "none, because a value is missing or empty"}),
     ],
 )  # fmt: skip
-def test_the_preview_shows_them(alert, event, facts):
+def test_the_preview_shows_the_fields(alert, event, facts):
     assert previewed(alert, EVENT | event) == facts
 
 
-def test_the_preview_says_what_is_missing_in_them(alert):
+def test_the_preview_names_missing_variables_of_the_fields(alert):
     told = alert.preview(payload='{"ky": 1}', **DRAFT).json
     assert told["meant"] == {"what": None, "level": None, "id": None, "key": "ky"}
     assert told["url"].startswith("none") and told["tag"].startswith("none")
@@ -133,7 +133,7 @@ def test_whether_urgent_ones_repeat_is_saved_and_previewed(alert):
 
 
 @each("field", ["priority", "url", "tag"])
-def test_what_they_never_fill_is_told(alert, field):
+def test_the_preview_reports_placeholders_of_the_fields_that_can_never_be_filled(alert, field):
     (told,) = alert.preview(**DRAFT | {field: "{{ a", "title": "t"}).json["unfilled"]
     assert told == ["{{ a", "the closing }} is missing."]
 
@@ -171,7 +171,7 @@ def test_a_test_has_priority_and_link_and_neither_replaces_nor_repeats(alert, br
     assert "replacedBy" not in alert.owner.service.caller().get(f"/notifications/{first}").json["notification"]
 
 
-def test_a_replay_has_them_all(alert):
+def test_a_replayed_request_sets_all_fields(alert):
     alert.hook.set("--repeat-urgent")
     alert.owner.done(alert.path, DRAFT)
     alert.post(EVENT)
@@ -180,7 +180,7 @@ def test_a_replay_has_them_all(alert):
     assert {**replayed, "id": 0} == {**first, "id": 0} and replayed["tag"] == "k"
 
 
-def test_the_page_of_a_notification_says_what_becomes_of_a_field_with_a_missing_variable(alert):
+def test_a_notifications_page_explains_a_field_with_a_missing_variable(alert):
     alert.owner.done(alert.path, DRAFT)
     alert.post({"what": "disk"})
     (row,) = alert.owner.page("/app/notifications").rows()
@@ -189,7 +189,7 @@ def test_the_page_of_a_notification_says_what_becomes_of_a_field_with_a_missing_
 
 
 @each("field", ["priority", "url", "tag"])
-def test_what_can_never_be_filled_beside_the_text_is_not_said_to_be_shown(alert, field):
+def test_an_invalid_placeholder_outside_the_text_is_not_said_to_be_shown(alert, field):
     page = alert.owner.done(alert.path, DRAFT | {field: "{{ a | truncate }}"})
     (said,) = page.said("status")[:1]
     assert "cannot be filled: truncate takes" in said and "shown" not in said
@@ -214,7 +214,7 @@ def test_an_alert_made_from_a_preset_has_its_fields(owner):
     assert [getattr(alert, name) for name in COLUMNS] == [preset.templates[name] or None for name in COLUMNS]
 
 
-def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another(owner):
+def test_an_alert_older_than_the_fields_of_its_preset_is_still_proposed_another_preset(owner):
     alert = made_from(owner, "grafana")
     with transaction(EVERYBODY):
         alert.change(**dict.fromkeys(COLUMNS))
@@ -228,7 +228,7 @@ def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another
 
 
 @pytest.mark.parametrize("field", COLUMNS)
-def test_a_preset_is_not_offered_over_a_field_that_the_owner_wrote(owner, field):
+def test_a_preset_is_not_proposed_if_the_owner_wrote_a_field(owner, field):
     alert = made_from(owner, "json")
     with transaction(EVERYBODY):
         alert.change(**{field: "a = b"})

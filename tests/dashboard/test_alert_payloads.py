@@ -44,7 +44,7 @@ def test_the_last_payload_of_a_form_is_kept_as_the_json_in_it(alert):
     assert alert.kept == '{"a":"ü & 9.90"}'
 
 
-def test_what_cannot_be_stored_is_kept_as_it_was_delivered(alert):
+def test_a_payload_with_characters_that_cannot_be_stored_is_kept_as_delivered(alert):
     alert.post(data='{"a": "x\\u0000y\\ud800z"}')
     assert alert.kept == '{"a":"x\ufffdy\ufffdz"}' and preview_of(alert.page) == in_history(alert.owner)
 
@@ -74,7 +74,7 @@ def test_a_payload_that_made_no_notification_is_not_kept(alert):
     assert alert.kept is None
 
 
-def test_a_payload_is_forgotten_on_demand(alert):
+def test_a_payload_can_be_deleted_by_its_owner(alert):
     alert.post({"a": "secret"})
     page = alert.do("forget")
     assert "Last request deleted." in page.text and "secret" not in page.main and number_kept() == 0
@@ -138,7 +138,7 @@ def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(servi
     assert alert.kept is not None
 
 
-def test_what_is_sent_again_is_held_by_quiet_hours(service, alert, browser):
+def test_a_replayed_payload_is_held_by_quiet_hours(service, alert, browser):
     alert.post({"a": 1})
     account_set(service, "--quiet-hours", "09:00-11:00")
     assert "held" in alert.do("replay").text and len(browser.messages) == 1
@@ -164,7 +164,7 @@ def test_the_last_payload_is_sent_again_even_if_the_address_changes_meanwhile(al
     assert alert.row.notification_count == 2
 
 
-def test_what_is_not_kept_is_not_sent_again(alert):
+def test_a_payload_that_is_not_kept_cannot_be_replayed(alert):
     assert alert.refused("replay").said("alert") == ["There is no saved request to send again."]
     alert.post({"a": "x" * KEPT_BYTES})
     assert alert.refused("replay").said("alert") == ["There is no saved request to send again."]
@@ -218,7 +218,7 @@ def test_the_sender_is_not_told_the_reason(alert):
     assert alert.post({"a": 1}).json["error"] == "Rate limit exceeded"
 
 
-def test_refusals_with_others_between_are_not_put_together(alert):
+def test_equal_refusals_are_counted_together_only_if_consecutive(alert):
     for body in ("[1", "[1", '{"a": 1}', "[1", "{"):
         alert.post(data=body)
     assert [seen[:3] for seen in alert.seen] == ["400", "400", "200", "400"] and alert.seen[3].endswith("(2 times)")
@@ -270,6 +270,6 @@ def test_a_deep_payload_is_laid_out_without_a_page_of_spaces():
     assert len(laid_out(deep)) < 10 * len(deep)
 
 
-def test_recent_requests_of_one_alert_are_not_another_ones(service, alert):
+def test_recent_requests_are_of_one_alert_only(service, alert):
     alert.post({"a": 1})
     assert AlertPage(service, alert.owner, name="Other").seen == []

@@ -122,7 +122,7 @@ def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text,
     assert any(line.startswith(warning) for line in alert.page.texts_of("li"))  # at later visits, too
 
 
-def test_several_of_them_are_counted_where_it_says_saved(alert):
+def test_several_invalid_placeholders_are_counted_in_the_message_about_saving(alert):
     page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
     assert page.said("status")[0].endswith("the closing }} is missing. The preview lists 2 more.")
 
@@ -221,7 +221,7 @@ PAYLOAD = {
         ("quux.quuux", None),
     ],
 )
-def test_what_was_probably_meant_is_said(alert, written, meant):
+def test_the_preview_suggests_the_variable_that_was_probably_meant(alert, written, meant):
     alert.post(PAYLOAD)
     assert alert.preview(f"{{{{ {written} }}}}").json["meant"] == {written: meant}
     alert.owner.done(alert.path, {"title": f"{{{{ {written} }}}}"})
@@ -229,18 +229,18 @@ def test_what_was_probably_meant_is_said(alert, written, meant):
     assert said == [f"{written} is not in this request." + (f" Did you mean {meant}?" if meant else "")]
 
 
-def test_however_many_are_missing_each_is_said(alert):
+def test_the_preview_names_every_missing_variable(alert):
     alert.post({"alertname": "x"})
     made = alert.preview("".join(f"{{{{ missing{n:02} }}}}" for n in range(30)), "{{ alertnam }}").json["meant"]
     assert made == {f"missing{n:02}": None for n in range(30)} | {"alertnam": "alertname"}
 
 
-def test_what_is_there_is_not_said_to_be_missing(alert):
+def test_a_present_variable_is_not_reported_missing(alert):
     alert.post(PAYLOAD)
     assert alert.preview("{{ monitor.name }}", '{{ x | default: "" }}').json["meant"] == {}
 
 
-def test_before_anything_came_nothing_is_said_to_be_missing(alert):
+def test_before_the_first_request_no_variable_is_reported_missing(alert):
     alert.owner.done(alert.path, {"title": "{{ a }}"})
     assert "is not in this request" not in alert.page.text
 
@@ -253,7 +253,7 @@ def test_a_draft_with_very_many_variables_or_long_ones_is_previewed_soon(alert, 
         assert alert.preview("", body).status_code == 200
 
 
-def test_before_anything_came_the_preview_shows_the_sample(service, alert):
+def test_before_the_first_request_the_preview_uses_the_sample(service, alert):
     sample = presets.of(None).sample
     told = alert.preview("{{ title }}", "").json
     assert (told["source"], told["title"]) == ("With sample data", sample["title"])
@@ -282,14 +282,14 @@ def misses(payload):
 
 
 @each("key", ODD_KEYS + HARD_KEYS)
-def test_every_path_that_is_offered_works(key):
+def test_every_offered_path_can_be_filled(key):
     other = {"x": 1, key: {key: [{key: 2}, 3]}, f"{key}.x": {"y": None}, "list": [[1], {key: 1}]}
     assert misses(other) == []
 
 
 @pytest.mark.skipif(not EXPECTED, reason="no payloads")
 @each("name", EXPECTED)
-def test_every_path_that_is_offered_of_a_senders_payload_works(name):
+def test_every_offered_path_of_a_real_payload_can_be_filled(name):
     payload = parse_event(sample(name))
     assert misses(payload) == [] and 0 < len(message_templates.paths(payload)) <= 300
 
@@ -321,7 +321,7 @@ def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
     assert listed == " ".join(f"{path} {value}".strip() for path, value in expected.items())
 
 
-def test_of_a_list_the_first_two_are_offered():
+def test_the_first_two_elements_of_a_list_are_offered():
     assert message_templates.paths({"a": [{"b": 1}, 2, 3]}) == ["a", "a.0", "a.1", "a.0.b"]
 
 

@@ -56,7 +56,7 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     assert "Off" in page.section("A off") and "Waiting for the first request" in page.section("B fine")
 
 
-def test_an_alert_that_works_again_is_no_trouble(service, alert):
+def test_an_alert_that_works_again_is_not_listed_as_failing(service, alert):
     alert.post({"a": 1})
     alter(service, "UPDATE delivery SET status = 'failed'")
     alert.post({"a": 1})
@@ -64,7 +64,7 @@ def test_an_alert_that_works_again_is_no_trouble(service, alert):
 
 
 @pytest.mark.parametrize("path", ["/app/alerts", "/app/alerts/{id}"])
-def test_how_long_ago_the_last_request_came_reads_well_at_once_and_later(alert, moved_clock, path):
+def test_the_age_of_the_last_request_is_worded_correctly_for_any_age(alert, moved_clock, path):
     alert.post({"a": 1})
     for words in ("just now", "yesterday 10:00"):
         said = alert.owner.page(path.format(id=alert.row.id)).main
@@ -227,7 +227,7 @@ def test_the_address_is_shown_as_a_qr_code(alert, monkeypatch):
     assert made == [f"http://localhost/p/{alert.hook.code}"]
 
 
-def test_a_name_turns_nothing_around_in_what_is_said_of_it(service, owner):
+def test_a_name_with_direction_marks_does_not_reverse_the_text_around_it(service, owner):
     alert = AlertPage(service, owner, name="ci \u202etxt.exe")
     said = owner.post(f"{alert.path}/delete")
     assert "“\u2068ci \u202etxt.exe\u2069”" in owner.get(said.location).text
@@ -249,7 +249,7 @@ def hostile_pages(service, owner, text):
     return [page.shape for page in [*found, Page(typed.text)]], found
 
 
-def test_what_is_written_in_alerts_and_payloads_is_shown_as_it_is(service, owner):
+def test_texts_of_alerts_and_payloads_are_shown_escaped(service, owner):
     (harmless, _), *hostile = (hostile_pages(service, owner, one) for one in ("harmless", *TOGETHER))
     for text, (shapes, found) in zip(TOGETHER, hostile, strict=True):
         for tag in ("script", "iframe", "base", "h1", "style"):

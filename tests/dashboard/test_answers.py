@@ -1,4 +1,4 @@
-"""A notification's page: who answered, and buttons for browsers that show none beside the notification."""
+"""A notification's page: who answered, and the buttons for browsers that show none."""
 
 import pytest
 

@@ -28,7 +28,7 @@ ALONE = [rule for rule in POST_RULES if ENDS.search(rule)]
 
 
 @pytest.mark.parametrize("rules", [[rule] for rule in ALONE] + [sorted({*POST_RULES} - {*ALONE})])
-def test_a_form_of_ours_is_taken_and_changes_something(forms, rules):
+def test_a_genuine_form_is_accepted_and_changes_something(forms, rules):
     for rule in rules:
         before = everything()
         answer = forms.send(rule)
@@ -58,12 +58,12 @@ def test_a_form_without_its_sessions_token_or_from_another_origin_is_refused_and
 
 
 @each("origin", FOREIGN_ORIGINS)
-def test_nothing_that_resembles_our_origin_is_taken_for_it(refused, origin):
+def test_an_origin_similar_to_ours_is_refused(refused, origin):
     refused(POST_RULES[0], headers={"Origin": origin})
 
 
 @pytest.mark.parametrize("token", ["é", "\u00ff" * 5000, "0", "None", "undefined"])
-def test_a_token_that_was_made_up_is_refused(owner, token):
+def test_a_forged_token_is_refused(owner, token):
     assert owner.post("/app/keys", {"name": "x", "csrf": token}, headers={"X-CSRF-Token": None}).status_code == 400
 
 
@@ -84,7 +84,7 @@ def test_a_form_that_was_open_while_the_browser_signed_out_is_refused(service, o
     assert lines_of(service, "key", "list", OWNER) == []
 
 
-def test_looking_at_the_address_of_a_form_changes_nothing(forms):
+def test_a_get_request_to_the_address_of_a_form_changes_nothing(forms):
     before = everything()
     for rule in POST_RULES:
         path = re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], rule)

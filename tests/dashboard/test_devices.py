@@ -38,7 +38,7 @@ def test_a_browser_that_was_enabled_is_called_by_what_it_says_it_is(owner, push_
     assert "Safari on iPhone" in owner.page("/app/devices").text
 
 
-def test_what_a_script_calls_the_browser_does_not_count(owner, push_service):
+def test_a_name_sent_by_the_script_is_ignored(owner, push_service):
     owner.enable(push_service.browser(), name="made up")
     assert "made up" not in owner.page("/app/devices").text and the_device(owner)
 
@@ -61,14 +61,14 @@ def test_a_browser_that_is_enabled_again_keeps_the_name_that_its_owner_gave_it(s
     assert the_device(owner, "Desk") and "Chrome on Linux" not in owner.page("/app/devices").text
 
 
-def test_a_push_leads_to_its_page_where_the_browser_subscribed(service, owner, browser):
+def test_a_push_links_to_the_address_where_the_browser_subscribed(service, owner, browser):
     sent = service.caller().send().json["notification"]
     opened = browser.messages[0]["notification"]["navigate"]
     assert opened == f"http://localhost/app/notifications/{sent['id']}"
     assert owner.get(opened.removeprefix("http://localhost")).status_code == 200
 
 
-def test_a_browser_that_moved_to_another_address_is_led_there(service, owner, browser):
+def test_a_browser_that_visits_at_another_address_gets_links_to_that_address(service, owner, browser):
     moved = Visitor(service, "https://bell.example.org")
     moved.sign_in()
     moved.get("/app/devices")
@@ -129,7 +129,7 @@ def test_a_visit_does_not_make_anothers_device_ones_own(service, owner, browser,
     assert device_ids(service, OTHER) == []
 
 
-def test_only_a_true_only_known_is_one(service, owner, push_service):
+def test_only_known_counts_only_if_it_is_the_boolean_true(service, owner, push_service):
     for number, value in enumerate((False, None, 0, "true", 1, [], {})):
         assert owner.enable(push_service.browser(), only_known=value).status_code == 201
         assert len(device_ids(service)) == number + 1
@@ -236,14 +236,14 @@ def test_a_test_that_gets_no_answer_says_so(service, owner, browser):
     assert "could not be reached" in said
 
 
-def test_a_test_waits_for_no_thread(service, owner, browser):
+def test_a_test_is_refused_at_once_when_no_push_slot_is_free(service, owner, browser):
     with ExitStack() as pushing:
         assert all(pushing.enter_context(push_slots.slot(1)) for _ in range(8))
         page = owner.refused(f"/app/devices/{only_id(service)}/test", {}, 429)
     assert "Try again in a few seconds" in page.main and browser.pushes == []
 
 
-def test_a_test_of_a_provider_that_is_left_alone_changes_nothing_of_the_device(service, owner, browser, monkeypatch):
+def test_a_test_to_a_paused_provider_does_not_change_the_device(service, owner, browser, monkeypatch):
     left_alone = push.Answer(push.Outcome.TRANSIENT, "It is left alone for 30 s.", 30, was_tried=False)
     monkeypatch.setattr(push, "send", lambda pushes, _: [left_alone] * len(pushes))
     before = everything()["device"]
@@ -385,7 +385,7 @@ def test_the_21st_device_is_refused_with_a_sentence(every_provider):
 
 
 @pytest.mark.parametrize("form", ["test", "rename", "remove"])
-def test_a_device_that_was_removed_is_as_good_as_unknown(service, owner, browser, form):
+def test_a_removed_device_is_answered_like_an_unknown_one(service, owner, browser, form):
     device_id = only_id(service)
     owner.post(f"/app/devices/{device_id}/remove")
     assert owner.post(f"/app/devices/{device_id}/{form}", {"name": "x"}).status_code == 404

@@ -30,7 +30,7 @@ def badges(page):
 @pytest.mark.parametrize(
     "priority, word", [(1, "Lowest priority"), (2, "Low priority"), (4, "High priority"), (5, "Urgent")]
 )
-def test_a_priority_is_a_picture_with_its_words(owner, caller, priority, word):
+def test_a_priority_is_shown_as_an_icon_with_words(owner, caller, priority, word):
     notification_id = send(caller, priority=priority)
     assert word.replace("Lowest", "Min") in notification_page(owner, notification_id).main
     assert badges(owner.page(HISTORY)) == [word]
@@ -59,12 +59,12 @@ def test_a_url_is_text_and_no_markup(owner, caller):
     assert "alert" not in "".join(page.texts_of("script"))
 
 
-def test_tag_and_expiry_are_notification_page(owner, caller, moved_clock):
+def test_tag_and_expiry_are_on_the_notifications_page(owner, caller, moved_clock):
     page = notification_page(owner, send(caller, tag="<b>disk", expiresAt=moved_clock.ms + 90_000))
     assert "Tag<b>disk" in page.main and "Expires2026-11-21 10:01:30" in page.main
 
 
-def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
+def test_a_notification_links_its_replacement_and_the_one_it_replaced(owner, caller):
     first, second, third = (send(caller, title=name, tag="t") for name in ("first", "second", "third"))
     page = notification_page(owner, second)
     assert "Replacedby a newer notification" in page.main
@@ -76,13 +76,13 @@ def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
     )
 
 
-def test_one_for_the_history_alone_says_so(owner, caller, browser):
+def test_a_notification_of_least_priority_says_that_it_was_not_pushed(owner, caller, browser):
     page = notification_page(owner, send(caller, priority=1))
     assert "Saved to History only" in page.section("Devices")
     assert "Stored, not pushed" in page.main and browser.pushes == []
 
 
-def test_one_that_expired_says_so(service, owner, caller, browser, moved_clock):
+def test_an_expired_notification_says_so(service, owner, caller, browser, moved_clock):
     browser.then(503)
     notification_id = send(caller, expiresAt=moved_clock.ms + 10_000)
     moved_clock.advance(10)
@@ -105,12 +105,12 @@ def test_the_history_is_filtered_by_priority(owner, caller):
 
 
 @pytest.mark.parametrize("wrong", ["3", "max", "URGENT", "'", "%00"])
-def test_a_priority_that_is_none_is_refused_on_its_page(owner, caller, wrong):
+def test_an_invalid_priority_filter_is_refused_on_the_page(owner, caller, wrong):
     answer = owner.get(f"{HISTORY}?priority={wrong}")
     assert answer.status_code == 400 and "The priority must be one of min, low" in answer.text
 
 
-def test_the_filter_stays_on_older_pages(owner, service):
+def test_the_priority_filter_stays_on_older_pages(owner, service):
     service.flask("account", "set", OWNER, "--plan", "pro")
     caller = service.caller()
     for number in range(51):

@@ -52,7 +52,7 @@ def test_without_a_session_more_than_16_kb_is_413_before_anything_is_parsed(visi
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-def test_a_stranger_who_was_signed_in_once_is_a_stranger(visitor, owner, unparsed, is_chunked):
+def test_a_browser_whose_session_ended_has_the_limit_of_a_stranger(visitor, owner, unparsed, is_chunked):
     visitor.client.set_cookie("pocketbell", owner.cookie, domain="localhost")
     visitor.token = owner.token
     owner.post("/app/logout", token=owner.token)
@@ -96,7 +96,7 @@ def test_a_form_of_a_signed_in_owner_has_512_kb_at_most(owner, is_chunked):
     assert post(owner, "/app/keys", form + b"x", is_chunked).status_code == 413
 
 
-def test_the_setting_bounds_the_forms_of_owners_too(make_service):
+def test_the_body_size_setting_limits_the_forms_of_owners_too(make_service):
     owner = signed_in(make_service(MAX_BODY_BYTES="2048"))
     assert post(owner, "/app/keys", form_of(2_049, name="x")).status_code == 413
 

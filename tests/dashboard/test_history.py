@@ -33,7 +33,7 @@ def found(owner, **asked):
         ("backup backup", ["Failed", "Backup of the NAS", "backup"]),
     ],
 )
-def test_all_words_must_be_found_wherever_they_are_and_phrases_as_they_are(owner, caller, term, titles):
+def test_a_search_requires_all_words_in_any_place_and_quoted_phrases_exactly(owner, caller, term, titles):
     caller.send("backup", "ok")
     caller.send("Backup of the NAS", "It failed in the night")
     caller.send("Failed", "The backup failed")
@@ -51,7 +51,7 @@ def test_the_api_searches_for_one_text(owner, caller):
         assert len(caller.listed(f"?{urlencode({'search': term})}")) == many
 
 
-def test_without_anything_asked_all_are_listed_newest_first_by_day(owner, caller, moved_clock):
+def test_without_filters_all_are_listed_by_day_newest_first(owner, caller, moved_clock):
     caller.send("old")
     moved_clock.advance(DAY_S)
     caller.send("new")
@@ -72,7 +72,7 @@ def test_a_search_finds_title_and_body_whatever_the_case(owner, caller, term):
     assert found(owner, search=term) == ["Disk full"]
 
 
-def test_hits_are_marked_and_nothing_else(owner, caller):
+def test_only_the_matches_are_marked(owner, caller):
     caller.send("Disk disk", "the DISK is full")
     page = owner.page(address(search="disk"))
     assert page.texts_of("mark") == ["Disk", "disk", "DISK"]
@@ -80,7 +80,7 @@ def test_hits_are_marked_and_nothing_else(owner, caller):
 
 
 @pytest.mark.parametrize("markup", ["<b>x</b>", "<script>", "&amp;", '"><img src=x>', "</mark>"])
-def test_markup_that_was_searched_for_is_text(owner, caller, markup):
+def test_markup_in_a_search_is_shown_as_text(owner, caller, markup):
     caller.send(f"a {markup} b", f"{markup} {markup}")
     page = owner.page(address(search=markup))
     assert page.texts_of("mark") == markup.split() * 3
@@ -88,21 +88,21 @@ def test_markup_that_was_searched_for_is_text(owner, caller, markup):
 
 
 @pytest.mark.parametrize("term, marked", [("strasse", "Straße"), ("SS", "ß"), ("ﬁ", "fi"), ("İ", "İ")])
-def test_a_hit_is_marked_as_it_was_found(owner, caller, term, marked):
+def test_a_match_is_marked_in_its_own_case(owner, caller, term, marked):
     """Case folding may compare a letter as another one, or as two."""
     caller.send("x", f"vor der {marked} nach")
     page = owner.page(address(search=term))
     assert page.texts_of("mark") == [marked] and f"vor der {marked} nach" in page.text
 
 
-def test_a_hit_deep_in_a_body_is_shown(owner, caller):
+def test_a_match_deep_in_a_body_is_shown(owner, caller):
     caller.send("Log", "x " * 2000 + "needle" + " y" * 2000)
     page = owner.page(address(search="needle"))
     assert page.texts_of("mark") == ["needle"]
     assert len(page.text) < 1500
 
 
-def test_nothing_found_says_for_what(owner, caller):
+def test_an_empty_result_names_the_search(owner, caller):
     caller.send()
     page = owner.page(address(search="no such thing"))
     assert page.rows() == [] and "No match" in page.text and "no such thing" in page.text
@@ -147,7 +147,7 @@ def everything_of(*words):
     return [title for title in reversed(titles) if set(words) <= set(title.split())]
 
 
-def test_filters_and_search_hold_all_together(owner, mixed):
+def test_filters_and_search_apply_together(owner, mixed):
     dates = {"": "", "yesterday": "2026-11-21", "today": "2026-11-22"}
     asked = product(("", "delivered", "failed"), dates, ("", "disk"), ("", "DOOR", "delivered"))
     for status, day, source, search in asked:
@@ -156,7 +156,7 @@ def test_filters_and_search_hold_all_together(owner, mixed):
         assert listed == everything_of(*words), words
 
 
-def test_what_was_asked_stays_in_the_form(owner, mixed):
+def test_the_form_keeps_the_search_and_filters(owner, mixed):
     page = owner.page(address(search="door", status="failed", day="2026-11-21", sender=mixed["door"]))
     assert [page.value(name) for name in ("search", "since", "until")] == ["door", "2026-11-21", "2026-11-21"]
     assert (page.chosen("status"), page.chosen("sender")) == ("failed", mixed["door"])
@@ -218,7 +218,7 @@ def test_a_day_is_one_of_the_accounts_zone(service, owner, caller, moved_clock, 
     assert found(owner, day=day) == [f"{day}T23:59", f"{day}T{first}"]
 
 
-def test_a_day_of_23_or_25_hours_holds_all_of_them(service, owner, caller, moved_clock):
+def test_a_day_of_23_or_25_hours_lists_all_of_its_notifications(service, owner, caller, moved_clock):
     account_set(service, "--timezone", "Europe/Berlin")
     for day in ("2026-03-29", "2026-10-25"):
         at(moved_clock, f"{day}T00:30", "Europe/Berlin")
@@ -228,22 +228,22 @@ def test_a_day_of_23_or_25_hours_holds_all_of_them(service, owner, caller, moved
     assert (len(found(owner, day="2026-03-29")), len(found(owner, day="2026-10-25"))) == (23, 25)
 
 
-def test_a_day_holds_all_that_came_in_its_last_millisecond(owner, caller, moved_clock):
-    """Their ids begin alike and go on at random."""
+def test_a_day_includes_its_last_millisecond(owner, caller, moved_clock):
+    """Their ids have the same beginning."""
     at(moved_clock, "2026-11-20T23:59:59.999")
     titles = [f"last {number}" for number in range(20)]
     sent(caller, *titles)
     assert found(owner, day="2026-11-20") == titles[::-1]
 
 
-def test_a_day_holds_all_of_it_when_the_clock_was_set_back(owner, caller, moved_clock):
+def test_a_day_lists_all_its_notifications_after_the_clock_was_set_back(owner, caller, moved_clock):
     caller.send("before")
     moved_clock.set_wall(moved_clock.ms - 3_600_000)
     caller.send("after")
     assert found(owner, day="2026-11-21") == ["after", "before"]
 
 
-def test_a_day_holds_none_of_a_clock_that_was_ahead(owner, caller, moved_clock):
+def test_a_day_lists_none_that_came_while_the_clock_was_ahead(owner, caller, moved_clock):
     moved_clock.set_wall(moved_clock.ms + DAY_S * 1000)
     caller.send("tomorrow")
     moved_clock.set_wall(moved_clock.ms - DAY_S * 1000)
@@ -251,7 +251,7 @@ def test_a_day_holds_none_of_a_clock_that_was_ahead(owner, caller, moved_clock):
     assert (found(owner, day="2026-11-21"), found(owner, day="2026-11-22")) == (["today"], ["tomorrow"])
 
 
-def test_a_day_without_any_or_to_come_lists_none(owner, caller):
+def test_an_empty_or_future_day_lists_none(owner, caller):
     caller.send()
     assert [found(owner, day=day) for day in ("2026-11-20", "2026-11-22", "2030-01-01", "1970-01-01")] == [[]] * 4
 
@@ -281,7 +281,7 @@ WRONG = [
 
 
 @each("asked, status", WRONG)
-def test_what_cannot_be_asked_is_answered_with_a_page_and_a_sentence(owner, caller, asked, status):
+def test_an_invalid_search_or_filter_is_answered_with_a_page_and_a_sentence(owner, caller, asked, status):
     caller.send()
     answer = owner.get(address(**asked))
     page = Page(answer.text)
@@ -292,18 +292,18 @@ def test_what_cannot_be_asked_is_answered_with_a_page_and_a_sentence(owner, call
 
 @each("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
 @each("zone", ["Europe/Berlin", "Asia/Tokyo", "Pacific/Chatham", "America/New_York", "UTC"])
-def test_the_first_and_the_last_days_of_all_break_no_page(service, owner, day, zone):
+def test_the_first_and_last_days_of_the_calendar_break_no_page(service, owner, day, zone):
     account_set(service, "--timezone", zone)
     assert owner.get(address(day=day)).status_code in (200, 400)
 
 
 @pytest.mark.parametrize("before", ["0", "1", "9" * 18])
-def test_any_number_may_be_where_a_page_begins(owner, caller, before):
+def test_a_page_may_begin_at_any_number(owner, caller, before):
     caller.send()
     assert len(owner.page(address(before=before)).rows()) == (before == "9" * 18)
 
 
-def test_another_accounts_alert_is_as_good_as_unknown(service, owner, stranger):
+def test_an_alert_of_another_account_is_answered_like_an_unknown_one(service, owner, stranger):
     hook = service.alert()
     event(hook, title="mine")
     foreign, unknown = (stranger.get(address(sender=tried)) for tried in (hook.id, "0" * 32))
@@ -343,13 +343,13 @@ def test_the_link_to_older_ones_keeps_what_was_asked(service, owner, caller, mov
     assert all_pages(owner, address(**asked)) == wanted[::-1]
 
 
-def test_a_page_that_is_full_and_the_last_has_no_link(owner, caller):
+def test_a_full_last_page_has_no_link_to_older_ones(owner, caller):
     sent(caller, *map(str, range(50)))
     assert len(owner.page(HISTORY).rows()) == 50
     assert [link for link in owner.page(HISTORY).all("a") if link.get("rel") == "next"] == []
 
 
-def test_a_search_that_looked_at_enough_goes_on_by_the_link(owner, caller, monkeypatch):
+def test_a_search_that_reached_its_work_limit_continues_by_the_link(owner, caller, monkeypatch):
     ids = [caller.send("needle" if number == 0 else "hay").json["notification"]["id"] for number in range(60)]
     monkeypatch.setattr(store_search, "SEARCH_COST", 20 * store_search.ROW_COST)
     page = owner.page(address(search="needle"))
@@ -370,13 +370,13 @@ def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, mo
     assert owner.page("/app/").rows() == []
 
 
-def test_one_that_is_chosen_twice_is_deleted_once(owner, caller):
+def test_a_notification_chosen_twice_is_deleted_once(owner, caller):
     id_ = caller.send().json["notification"]["id"]
     assert "1 notification deleted" in owner.done(f"{HISTORY}/delete", {"id": [id_, id_], "confirmed": "1"}).text
 
 
 @pytest.mark.parametrize("action", ["delete", "acknowledge"])
-def test_what_no_notification_is_called_is_passed_over_when_several_are_chosen(owner, caller, action):
+def test_unknown_ids_among_several_chosen_are_skipped(owner, caller, action):
     caller.send()
     chosen = {"id": ["", "x", "\0", "a\0", "0" * 32], "confirmed": "1"}
     assert owner.post(f"/app/notifications/{action}", chosen).status_code == 303

@@ -30,7 +30,7 @@ def chips(page):
 
 
 @each("path", ["/app/", HISTORY])
-def test_what_came_since_the_page_is_counted(owner, caller, path):
+def test_notifications_since_the_page_was_loaded_are_counted(owner, caller, path):
     sent(caller, "before")
     asked = news(owner, path)
     assert owner.get(asked).json == {"new": ""}
@@ -38,7 +38,7 @@ def test_what_came_since_the_page_is_counted(owner, caller, path):
     assert owner.get(asked).json == {"new": "2"} and owner.get(news(owner, path)).json == {"new": ""}
 
 
-def test_many_new_ones_are_not_counted_to_the_end(owner, caller, monkeypatch):
+def test_the_count_of_new_notifications_is_capped(owner, caller, monkeypatch):
     monkeypatch.setattr(dashboard.history, "MAX_NEW", 2)
     asked = news(owner)
     sent(caller, "one", "two")
@@ -47,19 +47,19 @@ def test_many_new_ones_are_not_counted_to_the_end(owner, caller, monkeypatch):
     assert owner.get(asked).json == {"new": "2+"}
 
 
-def test_only_what_is_asked_for_is_counted_as_new(owner, caller):
+def test_only_new_notifications_that_match_the_filters_are_counted(owner, caller):
     asked = news(owner, f"{HISTORY}?search=disk")
     sent(caller, "disk", "other", "Disk")
     assert owner.get(asked).json == {"new": "2"}
 
 
-def test_another_accounts_new_ones_are_not_counted(owner, caller, stranger):
+def test_new_notifications_of_another_account_are_not_counted(owner, caller, stranger):
     asked = news(stranger)
     sent(caller, "mine")
     assert stranger.get(asked).json == {"new": ""}
 
 
-def test_older_pages_say_nothing_of_new_ones(owner, caller):
+def test_older_pages_do_not_announce_new_notifications(owner, caller):
     sent(caller, "one", "two")
     assert "data-news" not in owner.get(f"{HISTORY}?before=2").text
 
@@ -71,7 +71,7 @@ def linked(page, rel):
     return [link["href"] for link in page.all("a") if link.get("rel") == rel]
 
 
-def test_newer_leads_back_page_by_page_to_the_first(owner, caller, monkeypatch):
+def test_newer_links_lead_back_page_by_page_to_the_first(owner, caller, monkeypatch):
     monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 10)
     ids = sent(caller, *(f"n{number}" for number in range(35)))[::-1]
     page = owner.page(HISTORY)
@@ -86,7 +86,7 @@ def test_newer_leads_back_page_by_page_to_the_first(owner, caller, monkeypatch):
     assert (answer.status_code, answer.location) == (303, HISTORY)
 
 
-def test_newer_keeps_what_was_asked(owner, caller, monkeypatch, moved_clock):
+def test_newer_links_keep_the_search_and_filters(owner, caller, monkeypatch, moved_clock):
     monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 2)
     wanted = []
     for number in range(5):
@@ -110,7 +110,7 @@ def test_a_key_is_a_sender_like_an_alert(service, owner, caller):
     assert page.rows() == wanted and chips(page)["backup script"] == (HISTORY, True)
 
 
-def test_days_from_the_one_to_the_other_are_listed(owner, caller, moved_clock):
+def test_a_range_of_days_is_listed(owner, caller, moved_clock):
     for day in (21, 22, 23, 24):
         sent(caller, f"d{day}")
         moved_clock.advance(DAY_S)
@@ -147,7 +147,7 @@ def test_several_are_deleted_after_a_confirmation_and_the_filters_stay(owner, ca
     assert page.said("status") == ["2 notifications deleted."] and page.rows() == ids[2:]
 
 
-def test_another_accounts_are_neither_deleted_nor_shown(owner, caller, stranger):
+def test_notifications_of_another_account_are_neither_deleted_nor_shown(owner, caller, stranger):
     ids = sent(caller, "mine")
     assert Page(stranger.post(f"{HISTORY}/delete", {"id": ids}).text).rows() == []
     stranger.done(f"{HISTORY}/delete", {"id": ids, "confirmed": "1"})
@@ -160,7 +160,7 @@ def test_deleting_none_or_too_many_is_answered_with_a_sentence(owner):
     assert "at most 500" in owner.refused(f"{HISTORY}/delete", {"id": ",".join(["x"] * 501)}, 400).main
 
 
-def test_those_that_wait_are_acknowledged_together(owner, caller, browser):
+def test_selected_waiting_notifications_are_acknowledged_together(owner, caller, browser):
     ids = [ring(caller), ring(caller), *sent(caller, "plain")]
     page = owner.done(f"{HISTORY}/acknowledge", {"id": ids})
     assert page.said("status") == ["2 notifications acknowledged."] and "not acknowledged" not in page.main
@@ -176,13 +176,13 @@ def downloaded(owner, query=""):
     return list(csv.DictReader(StringIO(answer.text)))
 
 
-def test_a_download_has_what_is_asked_for_beyond_a_page(owner, caller, monkeypatch):
+def test_a_download_has_all_matches_and_not_only_one_page(owner, caller, monkeypatch):
     monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 2)
     sent(caller, *(f"disk {number}" for number in range(5)), "other")
     assert [row["title"] for row in downloaded(owner, "?search=disk")] == [f"MCP - disk {n}" for n in (4, 3, 2, 1, 0)]
 
 
-def test_a_download_is_bounded_and_no_spreadsheet_runs_it(owner, caller, monkeypatch):
+def test_a_download_is_limited_and_contains_no_formula(owner, caller, monkeypatch):
     monkeypatch.setattr(dashboard.history, "MAX_CSV_ROWS", 2)
     fields = {"priority": 5, "url": "https://example.org/", "tag": "t"}
     caller.post("/notifications/send", {"title": "x", "body": "=1+1", **fields})
@@ -210,7 +210,7 @@ LINKED = [
 
 
 @pytest.mark.parametrize("body, addresses", LINKED)
-def test_addresses_in_a_text_are_links_and_nothing_else_is(owner, caller, body, addresses):
+def test_only_web_addresses_in_a_text_become_links(owner, caller, body, addresses):
     sent_id = caller.send("x", body).json["notification"]["id"]
     page = notification_page(owner, sent_id)
     links = [e for e in page.elements if e.tag == "a" and any(p.attributes.get("class") == "full" for p in e.within)]

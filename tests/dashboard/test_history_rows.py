@@ -13,21 +13,21 @@ def is_dense(page):
     ]
 
 
-def test_an_account_asks_for_rows_of_one_line_and_back(owner, caller):
+def test_an_account_can_switch_to_dense_rows_and_back(owner, caller):
     sent(caller, "Bell")
     assert not is_dense(owner.page(HISTORY))
     assert is_dense(owner.done(f"{HISTORY}/rows", {"dense": "1"}, leads_to=HISTORY))
     assert not is_dense(owner.done(f"{HISTORY}/rows", {"dense": "0"}))
 
 
-def test_it_holds_in_every_browser_of_the_account_alone(service, owner, stranger, caller):
+def test_dense_rows_do_not_affect_another_account(service, owner, stranger, caller):
     sent(caller, "Bell")
     sent(service.caller(email=OTHER), "Bell")
     owner.done(f"{HISTORY}/rows", {"dense": "1"})
     assert not is_dense(stranger.page(HISTORY))
 
 
-def test_the_filters_and_the_page_stay(owner, caller):
+def test_switching_dense_rows_keeps_filters_and_page(owner, caller):
     sent(caller, "Bell", "Door")
     page = owner.page(f"{HISTORY}?search=bell")
     (form,) = [one["action"] for one in page.all("form") if "/rows" in one["action"]]
@@ -38,11 +38,11 @@ def test_the_filters_and_the_page_stay(owner, caller):
 
 
 def rang(page):
-    """Who rang in the last days, and how often."""
+    """The top senders of the last days, with their counts."""
     return page.section("Who rang in the last 7 days").removeprefix("Who rang in the last 7 days").strip()
 
 
-def test_who_rang_most_in_the_last_days_leads_to_what_they_sent(service, owner, moved_clock):
+def test_the_top_senders_of_the_last_days_link_to_their_notifications(service, owner, moved_clock):
     nas, laptop = service.caller(name="nas"), service.caller(name="laptop")
     sent(laptop, "too long ago")
     moved_clock.advance(7 * DAY_S)
@@ -54,7 +54,7 @@ def test_who_rang_most_in_the_last_days_leads_to_what_they_sent(service, owner, 
     assert owner.page(of_laptop).rows() == ids
 
 
-def test_failed_ones_are_counted_beside_who_sent_them(owner, caller, browser):
+def test_failed_notifications_are_counted_beside_their_sender(owner, caller, browser):
     browser.then(400)
     sent(caller, "Bell")
     sent(caller, "Bell")
@@ -63,7 +63,7 @@ def test_failed_ones_are_counted_beside_who_sent_them(owner, caller, browser):
     assert "Today: 2 notifications, 1 failed" in [one.get("aria-label") for one in page.all("a")]
 
 
-def test_a_deleted_alert_and_another_account_are_not_among_who_rang(service, owner, stranger, hook, caller):
+def test_the_top_senders_include_no_deleted_alert_and_no_other_account(service, owner, stranger, hook, caller):
     sent(service.caller(email=OTHER), "Bell")
     event(hook)
     sent(caller, "Bell")
@@ -71,7 +71,7 @@ def test_a_deleted_alert_and_another_account_are_not_among_who_rang(service, own
     assert rang(owner.page(HISTORY)) == "backup script 1 notification"
 
 
-def test_a_phone_has_no_room_for_it(owner, caller):
+def test_a_phone_gets_no_list_of_top_senders(owner, caller):
     sent(caller, "Bell")
     phone = owner.get(HISTORY, headers={"User-Agent": "Mobile"}).text
     assert "Who rang" not in phone and "Bell" in phone

@@ -1,4 +1,4 @@
-"""The Home page: counts, the last 14 days, the latest, warnings that hold, first steps that tick themselves."""
+"""The Home page: counts, the last 14 days, the latest, warnings, first steps."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -38,7 +38,7 @@ def counts(visitor):
 # --- numbers ------------------------------------------------------------------------------------------------
 
 
-def test_a_new_account_has_counts_of_nought_and_14_days_without_any(owner):
+def test_a_new_account_has_zero_counts_for_14_days(owner):
     assert counts(owner).split() == ["0", "today", "·", "0", "this", "month"]
     assert chart(owner) == [0] * 14
 
@@ -98,7 +98,7 @@ def test_the_latest_six_are_listed_newest_first(service, owner):
     assert page.titles() == [f"n{number}" for number in (7, 6, 5, 4, 3, 2)]
 
 
-def test_the_latest_lead_to_their_pages(service, owner):
+def test_the_latest_notifications_link_to_their_pages(service, owner):
     service.caller().send("Disk")
     (notification_id,) = owner.page("/app/").rows()
     assert owner.page(f"/app/notifications/{notification_id}").texts_of("h1") == ["Disk"]
@@ -107,7 +107,7 @@ def test_the_latest_lead_to_their_pages(service, owner):
 # --- warnings -----------------------------------------------------------------------------------------------
 
 
-def test_when_nothing_is_wrong_nothing_is_warned_of(service, owner, browser):
+def test_without_problems_there_is_no_warning(service, owner, browser):
     service.caller().send()
     service.alert().post({"message": "x"})
     page = owner.page("/app/")
@@ -161,7 +161,7 @@ def test_that_one_of_two_devices_died_is_not_warned_of(service, owner, browser, 
     assert warnings(owner) == []
 
 
-def test_that_the_owner_removed_the_last_device_is_no_loss(service, owner, browser):
+def test_there_is_no_warning_after_the_owner_removed_the_last_device(service, owner, browser):
     owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
     assert warnings(owner) == []
 
@@ -253,7 +253,7 @@ def test_a_device_that_a_key_added_while_the_page_was_open_is_not_known_with_it(
     assert "Tablet" in said and "Pixel" not in said
 
 
-def test_a_made_up_form_makes_no_later_device_known(service, owner):
+def test_a_forged_form_does_not_confirm_a_later_device(service, owner):
     add_by_key(service, "Pixel", "t")
     owner.done("/app/devices/seen", {"seen": "9" * 18}, leads_to="/app/")
     add_by_key(service, "Tablet", "u", key="other")
@@ -261,13 +261,13 @@ def test_a_made_up_form_makes_no_later_device_known(service, owner):
 
 
 @pytest.mark.parametrize("seen", ["", "x", "-1", "1.5", "9" * 40, "\u0663", "0"])
-def test_a_made_up_form_makes_no_device_known_and_breaks_nothing(service, owner, seen):
+def test_a_forged_form_confirms_no_device_and_causes_no_error(service, owner, seen):
     add_by_key(service, "Pixel", "t")
     owner.done("/app/devices/seen", {"seen": seen})
     assert "Pixel" in str(warnings(owner))
 
 
-def test_an_old_page_does_not_make_known_devices_unknown(service, owner):
+def test_an_old_page_does_not_undo_the_confirmation_of_devices(service, owner):
     add_by_key(service, "Pixel", "t")
     old = owner.page("/app/")
     add_by_key(service, "Tablet", "u", key="other")
@@ -287,11 +287,11 @@ def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browse
     assert warnings(owner) == []
 
 
-def test_without_a_new_device_there_is_none_to_know(owner, browser):
+def test_without_a_new_device_there_is_nothing_to_confirm(owner, browser):
     assert owner.page("/app/").forms("/devices/seen") == []
 
 
-def test_several_things_that_are_wrong_are_each_warned_of(service, push_service):
+def test_each_of_several_problems_has_a_warning(service, push_service):
     owner = signed_in(service, base_url="http://192.168.1.20")
     browser = push_service.browser()
     owner.enable(browser)
@@ -311,7 +311,7 @@ def heading(visitor, path="/app/"):
     return page.texts_of("h1")[0], facts
 
 
-def test_home_begins_with_what_is_so(service, owner, browser):
+def test_the_heading_of_home_counts_problems_and_healthy_parts(service, owner, browser):
     beat = Pinged(service, service.caller(), "--period", "1h")
     beat.ping()
     owner.done("/app/first-steps/hide")
@@ -323,14 +323,14 @@ def test_home_begins_with_what_is_so(service, owner, browser):
     assert heading(owner)[0] == "2 things need you"
 
 
-def test_a_device_that_gets_nothing_is_in_the_facts(service, owner, browser, push_service):
+def test_the_heading_of_home_counts_a_device_that_gets_nothing(service, owner, browser, push_service):
     owner.enable(push_service.browser())
     browser.then(413)
     service.caller().send()
     assert "1 of 2 devices unreachable" in heading(owner)[1]
 
 
-def test_the_part_for_the_script_says_the_same_as_the_page(service, owner, browser):
+def test_the_fragment_for_the_script_equals_the_page(service, owner, browser):
     Pinged(service, service.caller(), "--period", "1h").ping("/fail")
     assert heading(owner, "/app/attention") == heading(owner)
     assert "Backup is down" in owner.page("/app/attention").text
@@ -411,7 +411,7 @@ def test_only_a_browser_without_javascript_is_told_to_switch_it_on(owner, path):
     assert page.texts_of("div", id="push-state") == [""]
 
 
-def test_a_notification_ticks_the_step_for_good_whether_a_device_got_it_or_not(service, owner):
+def test_any_notification_completes_its_first_step_for_good(service, owner):
     owner.done("/app/test")
     assert steps(owner) == 2 and owner.page("/app/").forms("/app/test") == []
     with transaction(EVERYBODY):
@@ -419,7 +419,7 @@ def test_a_notification_ticks_the_step_for_good_whether_a_device_got_it_or_not(s
     assert steps(owner) == 2
 
 
-def test_a_revoked_key_is_no_key_and_a_removed_device_no_device(service, owner, browser):
+def test_a_revoked_key_or_removed_device_does_not_complete_its_first_step(service, owner, browser):
     service.caller()
     (revoke,) = owner.page("/app/keys").forms("/revoke")
     assert steps(owner) == 3

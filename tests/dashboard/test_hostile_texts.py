@@ -30,7 +30,7 @@ def pages_with(text, owner, notification_id):
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
 
 
-def test_names_texts_and_errors_are_shown_as_they_are(service, owner):
+def test_hostile_names_texts_and_errors_are_shown_escaped(service, owner):
     caller = service.caller()
     assert caller.post("/devices", {"kind": "apns", "token": "ab" * 32, "name": "x"}).status_code == 201
     notification_id = service.alert().post({"message": "x"}).json["notificationId"]
@@ -45,7 +45,7 @@ def test_names_texts_and_errors_are_shown_as_they_are(service, owner):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_was_searched_for_is_shown_as_it_is(service, owner, text):
+def test_a_hostile_search_is_shown_escaped(service, owner, text):
     service.caller().send(f"a {text} b", "body")
     terms = ("body", text, "!?", f"!?{text}")
     searched = [owner.page(f"/app/notifications?{urlencode({'search': term})}") for term in terms]
@@ -65,7 +65,7 @@ TYPED = [
 
 
 @in_parts
-def test_what_was_typed_in_a_form_is_shown_as_it_is(owner, texts):
+def test_hostile_input_of_a_form_is_shown_escaped(owner, texts):
     for path, field, form in TYPED:
         plain, *hostile = (
             owner.refused(path, {name: value.replace("…", typed) for name, value in form.items()})
@@ -77,7 +77,7 @@ def test_what_was_typed_in_a_form_is_shown_as_it_is(owner, texts):
 
 
 @in_parts
-def test_an_address_that_was_typed_is_shown_as_it_is(service, visitor, texts):
+def test_a_hostile_email_address_is_shown_escaped(service, visitor, texts):
     make_account(service)
     plain, *hostile = (Page(visitor.sign_in(email, "x").text) for email in ("harmless", *texts))
     for text, page in zip(texts, hostile, strict=True):
@@ -86,7 +86,7 @@ def test_an_address_that_was_typed_is_shown_as_it_is(service, visitor, texts):
 
 
 @in_parts
-def test_what_was_typed_on_the_set_up_page_is_shown_as_it_is(visitor, texts):
+def test_hostile_input_on_the_set_up_page_is_shown_escaped(visitor, texts):
     link = setup_link()
     visitor.get(link)
     typed = ({"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", *texts))
@@ -97,7 +97,7 @@ def test_what_was_typed_on_the_set_up_page_is_shown_as_it_is(visitor, texts):
 
 
 @in_parts
-def test_an_accounts_address_is_shown_as_it_is(service, texts):
+def test_an_accounts_hostile_email_address_is_shown_escaped(service, texts):
     shown = []
     for local in ("harmless", *("".join(text.split()).replace("@", "").lower() for text in texts)):
         address = local + "@x.local"

@@ -33,20 +33,20 @@ def test_a_key_is_shown_once_and_only_its_beginning_afterwards(owner):
     assert full_key[:17] not in later
 
 
-def test_a_page_with_a_key_that_is_loaded_again_makes_no_second_one_and_shows_none(service, owner):
+def test_reloading_the_page_of_a_new_key_makes_no_second_key_and_shows_none(service, owner):
     answer = owner.post("/app/keys", {"name": "backup"})
     assert answer.status_code == 303 and full_key_at(owner, answer.location)
     assert full_key_at(owner, answer.location) is None and "was shown once" in owner.page(answer.location).text
     assert len(lines_of(service, "key", "list", OWNER)) == 1
 
 
-def test_two_tabs_are_shown_each_its_own_key(service, owner):
+def test_each_of_two_tabs_shows_its_own_new_key(service, owner):
     paths = [owner.post("/app/keys", {"name": name}).location for name in ("first", "second")]
     keys = [full_key_at(owner, path) for path in paths]
     assert len({*keys}) == 2 and [Caller(service, key).send().status_code for key in keys] == [200, 200]
 
 
-def test_a_new_key_is_shown_in_the_session_alone_that_made_it(service, owner, stranger):
+def test_a_new_key_is_shown_only_in_the_session_that_made_it(service, owner, stranger):
     path = owner.post("/app/keys", {"name": "backup"}).location
     other_browser = Visitor(service)
     other_browser.sign_in()
@@ -56,7 +56,7 @@ def test_a_new_key_is_shown_in_the_session_alone_that_made_it(service, owner, st
 
 
 @pytest.mark.parametrize("made", ["", "0" * 32, "é", "' OR 1", "%00"])
-def test_an_address_with_a_made_up_key_shows_none(owner, made):
+def test_an_address_with_a_forged_key_shows_no_key(owner, made):
     owner.post("/app/keys", {"name": "backup"})
     assert full_key_at(owner, f"/app/keys?made={made}") is None
 
@@ -71,7 +71,7 @@ def test_a_key_is_in_no_cookie_no_header_and_no_address(owner):
         assert part not in str(told)
 
 
-def test_a_key_that_waits_to_be_shown_is_not_on_the_disk(service, owner):
+def test_a_new_key_not_yet_shown_is_not_written_to_disk(service, owner):
     path = owner.post("/app/keys", {"name": "backup"}).location
 
     def stored():
@@ -85,7 +85,7 @@ def test_a_key_that_waits_to_be_shown_is_not_on_the_disk(service, owner):
         assert bytes.fromhex(full_key[8:]) not in kept
 
 
-def test_a_key_that_nobody_looked_at_is_kept_for_no_later_one(owner, moved_clock):
+def test_a_new_key_never_shown_is_forgotten_after_some_minutes(owner, moved_clock):
     forgotten = owner.post("/app/keys", {"name": "forgotten"}).location
     moved_clock.advance(11 * 60)
     assert make_key(owner, "later") and full_key_at(owner, forgotten) is None

@@ -1,4 +1,4 @@
-"""Beside a notification stands the list that it was opened from."""
+"""The list beside a notification is the one that it was opened from."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_the_list_beside_it_has_the_page_and_the_filters_that_it_was_opened_from
     assert opened(page) == [way_to(listed, ids[2])]
 
 
-def test_a_page_that_was_reached_upwards_stays_the_same(owner, caller, short):
+def test_a_page_reached_by_newer_links_stays_the_same_beside_a_notification(owner, caller, short):
     ids = sent(caller, *"abcdef")
     listed = owner.page(f"{HISTORY}?after=2")
     assert listed.rows() == [ids[3], ids[2]]
@@ -56,13 +56,13 @@ def test_the_list_begins_with_a_notification_that_is_older_than_its_first_page(o
 
 
 @pytest.mark.parametrize("query", ["status=wrong", "sender=unknown", "before=x", "since=2026-13-01"])
-def test_filters_that_are_wrong_do_not_keep_a_notification_from_its_reader(owner, caller, query):
+def test_a_notification_is_shown_despite_invalid_filters(owner, caller, query):
     (only,) = sent(caller, "one")
     page = owner.page(f"{HISTORY}/{only}?{query}")
     assert page.texts_of("h1") == ["one"] and page.rows() == [only]
 
 
-def test_what_is_done_with_a_notification_leaves_the_list_as_it_was(owner, caller, browser, short):
+def test_an_action_on_a_notification_keeps_the_list_beside_it(owner, caller, browser, short):
     ids = [ring(caller, title=f"disk {number}") for number in range(4)]
     shown = f"{HISTORY}/{ids[1]}?search=disk&before=3"
     page = owner.page(shown)
@@ -72,7 +72,7 @@ def test_what_is_done_with_a_notification_leaves_the_list_as_it_was(owner, calle
     assert owner.done(delete, leads_to=f"{HISTORY}?search=disk&before=3").rows() == [ids[0]]
 
 
-def test_an_answer_leaves_the_list_as_it_was(owner, caller):
+def test_answering_a_notification_keeps_the_list_beside_it(owner, caller):
     fields = {"title": "disk", "body": "full", "actions": ANSWERS}
     first = caller.post("/notifications/send", fields).json["notification"]["id"]
     sent(caller, "disk 2")
@@ -81,7 +81,7 @@ def test_an_answer_leaves_the_list_as_it_was(owner, caller):
     owner.done(form, {"position": "0"}, leads_to=shown)
 
 
-def test_a_phone_gets_no_list_that_it_cannot_show(owner, caller):
+def test_a_phone_gets_no_list_beside_a_notification(owner, caller):
     (only,) = sent(caller, "disk 1")
     owner.client.environ_base["HTTP_USER_AGENT"] = PHONE
     page = owner.page(f"{HISTORY}/{only}?search=disk")

@@ -117,7 +117,7 @@ def test_metrics_are_listed_by_project_in_order_with_their_latest_values(service
     ]
 
 
-def test_the_least_and_the_greatest_of_a_long_time_are_not_listed(service, owner):
+def test_the_list_shows_no_minimum_and_maximum_of_the_range(service, owner):
     send(service, 1)
     page = owner.page("/app/metrics?range=30+d")
     assert page.texts_of("span", **{"class": "value"}) == ["1 °C"]
@@ -142,7 +142,7 @@ def test_without_metrics_the_page_says_how_to_send_one(owner):
     assert "/api/webhooks/custom" in owner.page("/app/metrics").texts_of("code", id="metric-curl")[0]
 
 
-def test_another_accounts_metrics_are_not_there(service, owner, stranger):
+def test_metrics_of_another_account_are_not_listed(service, owner, stranger):
     add((1, NOW))
     assert stranger.page("/app/metrics").texts_of("a", **{"class": "row metric"}) == []
     for page in ("one", "one.csv"):
@@ -227,7 +227,7 @@ def test_parts_stay_the_same_while_time_passes(owner, moved_clock):
     assert (after["since"], after["means"]) == (before["since"], before["means"])
 
 
-def test_a_time_without_values_is_a_gap_and_no_nought(owner):
+def test_a_time_without_values_is_a_gap_and_not_zero(owner):
     away = range(100, 120)
     add(*((n, NOW - n * 5 * MINUTE_MS) for n in range(280) if n not in away))
     page = one(owner)
@@ -248,7 +248,7 @@ def test_values_that_come_seldom_are_one_line_unless_some_are_missing(owner):
     assert drawn([1, 20]) == [2]
 
 
-def test_a_value_of_this_very_moment_is_in_the_chart_and_no_part_is_beyond_it(owner):
+def test_a_value_of_now_is_in_the_chart_and_no_part_ends_later(owner):
     add(*((n, NOW - n * DAY_MS // 48) for n in range(49)))
     page = one(owner)
     assert sum(int(row[0]) for row in table(page)) == 49
@@ -324,7 +324,7 @@ def test_extreme_values_are_drawn_within_the_picture(owner, values, apart):
     assert "nan" not in page.main.lower() and "inf" not in page.main.lower()
 
 
-def test_a_mean_of_values_whose_sum_is_beyond_all_numbers_is_right(owner):
+def test_the_mean_is_right_even_if_the_sum_overflows(owner):
     add(*((value, NOW - 1) for value in (1e308, 1e308, 1e308, 1e308, -1e308, -1e308, -1e308, -1e308)))
     ((count, mean, least, most),) = table(one(owner))
     assert (count, float(mean), float(least), float(most)) == ("8", 0, -1e308, 1e308)
@@ -339,7 +339,7 @@ def test_a_mean_of_very_large_values_is_near_the_mean(owner, values, mean):
 
 @pytest.mark.parametrize("at", [NOW - 29 * DAY_MS, NOW + 1, NOW + DAY_MS, LAST - DAY_MS, LAST])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati"])
-def test_a_value_of_any_time_breaks_no_page(service, owner, at, zone):
+def test_a_value_with_any_timestamp_breaks_no_page(service, owner, at, zone):
     account_set(service, "--timezone", zone)
     send(service, 21.5, at, metric="m")
     assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["21.5 °C"]
@@ -353,7 +353,7 @@ def test_a_value_of_any_time_breaks_no_page(service, owner, at, zone):
 ODD_IDS = ["a/b", "a?b", "a&b=c", "#", "%2F", "100%", "🔥", "ü x", "+", "a;b", "\\", '"', "..", "x" * 100, "\u202e"]
 
 
-def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner):
+def test_links_to_a_metric_work_for_any_name(service, owner):
     names = ["plain", *HOSTILE, *ODD_IDS]
     for name in names:
         values = [(2, NOW - HOUR_MS), (3, NOW)]
@@ -432,7 +432,7 @@ def test_a_download_is_made_while_it_is_taken(service, owner, monkeypatch):
 # --- many ---------------------------------------------------------------------------------------------------
 
 
-def test_many_series_with_many_values_are_shown_soon(owner):
+def test_many_metrics_with_many_values_are_shown_quickly(owner):
     for series in range(220):
         add(*((n, NOW - n * 60_000) for n in range(500)), project=f"p{series // 50}", metric=f"m{series:03}")
     with at_little_cost():
@@ -457,7 +457,7 @@ def test_every_metric_is_reached_page_by_page(owner):
 
 
 @pytest.mark.parametrize("unit", ["a;=1+1", "a\t=1+1", 'a"b', "a,b"])
-def test_a_cell_is_one_cell_whatever_a_program_splits_at(service, owner, unit):
+def test_a_value_of_a_download_stays_one_cell_for_any_separator(service, owner, unit):
     send(service, 1, metric="m", unit=unit)
     written = owner.get("/app/metrics/one.csv?project=home&metric=m").text.splitlines()[1]
     assert written.endswith(',"' + unit.replace('"', '""') + '"') and written.startswith('"')

@@ -67,7 +67,7 @@ def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, call
     assert "Handed to its push service, on attempt 2 10:01:00" in text
 
 
-def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, caller, browser):
+def test_a_pending_delivery_shows_the_last_answer_and_the_next_attempt(owner, caller, browser):
     browser.then(503, Retry_After="3600")
     sent = caller.send().json["notification"]
     page = notification_page(owner, sent["id"])
@@ -75,7 +75,7 @@ def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, c
     assert "The push service answered 503." in text and "Next try today 11:00" in text
 
 
-def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browser, monkeypatch):
+def test_a_delivery_waiting_for_its_first_attempt_says_so(service, owner, caller, browser, monkeypatch):
     monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 5))
     hook = service.alert()
     for _ in range(5):
@@ -86,14 +86,14 @@ def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browse
     assert "Handed to its push service" in notification_page(owner, notification_id).section("Chrome on Linux")
 
 
-def test_a_failed_one_says_why(owner, caller, browser):
+def test_a_failed_delivery_says_why(owner, caller, browser):
     browser.then(400, b'{"reason": "BadTopic"}')
     sent = caller.send().json["notification"]
     text = notification_page(owner, sent["id"]).section("Chrome on Linux")
     assert "Failed" in text and "The push service answered 400 (BadTopic)." in text
 
 
-def test_each_device_is_told_of_on_its_own(owner, caller, browser, push_service):
+def test_each_device_is_listed_with_its_own_status(owner, caller, browser, push_service):
     other = push_service.browser()
     owner.enable(other, agent="Firefox/144.0 (Windows)")
     other.then(400)
@@ -107,14 +107,14 @@ def test_each_device_is_told_of_on_its_own(owner, caller, browser, push_service)
     )
 
 
-def test_a_device_that_was_removed_since_is_still_told_of(service, owner, caller, browser):
+def test_a_removed_device_is_still_listed(service, owner, caller, browser):
     sent = caller.send().json["notification"]
     owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
     text = notification_page(owner, sent["id"]).section("Chrome on Linux")
     assert "removed since" in text and "Handed to its push service" in text
 
 
-def test_without_a_device_it_is_stored_and_no_page_calls_that_delivered(owner, caller):
+def test_without_a_device_a_notification_is_called_stored_and_not_delivered(owner, caller):
     sent = caller.send().json["notification"]
     assert sent["status"] == "delivered"  # what the API calls it
     page = notification_page(owner, sent["id"])
@@ -140,7 +140,7 @@ def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stor
     assert "Stored, no device" in notification_page(owner, sent["id"]).text
 
 
-def test_after_the_last_device_died_it_says_that_there_was_none(owner, caller, browser):
+def test_after_the_last_device_died_the_page_says_that_there_was_no_device(owner, caller, browser):
     browser.then(410)
     caller.send()
     sent = caller.send().json["notification"]
@@ -157,19 +157,19 @@ def test_times_are_in_the_owners_zone(service, owner, caller, browser):
 # --- one notification: held, digests, variables -------------------------------------------------------------
 
 
-def test_a_held_one_says_until_when(owner, held):
+def test_a_held_notification_says_until_when(owner, held):
     (notification_id,) = held("a")
     page = notification_page(owner, notification_id)
     assert "held" in page.text and "today 12:00" in page.text and "Not sent yet" in page.text
 
 
-def test_a_held_one_says_until_when_a_frequency_collects(service, owner, browser, moved_clock):
+def test_a_held_notification_says_until_when_its_frequency_collects(service, owner, browser, moved_clock):
     notification_id = event(service.alert("--frequency", "1d"), title="a")
     moved_clock.advance(3600)
     assert "tomorrow 10:00" in notification_page(owner, notification_id).text
 
 
-def test_one_that_was_held_says_until_when_it_was(service, owner, held, moved_clock):
+def test_a_released_notification_says_until_when_it_was_held(service, owner, held, moved_clock):
     (notification_id,) = held("a")
     moved_clock.advance(2 * 3600)
     service.work()
@@ -178,7 +178,7 @@ def test_one_that_was_held_says_until_when_it_was(service, owner, held, moved_cl
     assert "until 2026-11-21 12:00" in page.text and "Handed to its push service 12:00" in page.text
 
 
-def test_part_of_a_digest_says_so_and_what_became_of_the_digest(service, owner, held, moved_clock):
+def test_a_notification_in_a_digest_says_so_and_shows_the_digests_status(service, owner, held, moved_clock):
     first, _ = held("a", "b")
     moved_clock.advance(2 * 3600)
     service.work()
@@ -188,7 +188,9 @@ def test_part_of_a_digest_says_so_and_what_became_of_the_digest(service, owner, 
     assert "Handed to its push service 12:00" in page.section("Chrome on Linux")
 
 
-def test_part_of_a_digest_says_in_the_list_how_many_devices_took_it(service, owner, held, browser, push_service):
+def test_a_listed_notification_of_a_digest_says_how_many_devices_accepted_it(
+    service, owner, held, browser, push_service
+):
     owner.enable(push_service.browser().then(400))
     held("a", "b")
     owner.done("/app/quiet/deliver")
@@ -196,7 +198,7 @@ def test_part_of_a_digest_says_in_the_list_how_many_devices_took_it(service, own
     assert owner.page(HISTORY).text.count("1 of 2") == 2
 
 
-def test_the_push_of_a_digest_leads_to_a_page_with_its_contents(service, owner, held, browser):
+def test_the_push_of_a_digest_links_to_a_page_with_its_notifications(service, owner, held, browser):
     ids = held("a", "b", "c")
     owner.done("/app/quiet/deliver")
     service.work()
@@ -239,7 +241,7 @@ def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, brows
     assert "there was no device" not in page.text
 
 
-def test_another_accounts_digest_is_as_good_as_unknown(service, owner, held, browser, stranger):
+def test_a_digest_of_another_account_is_answered_like_an_unknown_one(service, owner, held, browser, stranger):
     held("a", "b")
     owner.done("/app/quiet/deliver")
     service.work()
@@ -255,7 +257,7 @@ def test_the_variables_that_an_event_lacked_are_named_in_list_and_page(service, 
     assert re.search("2 (variables )?missing", owner.page(HISTORY).text)
 
 
-def test_when_nothing_was_missing_nothing_is_said_of_it(service, owner):
+def test_without_missing_variables_the_page_does_not_mention_them(service, owner):
     notification_id = event(service.alert("--title", "{{ a }}"), a=1)
     assert (
         "Missing" not in notification_page(owner, notification_id).text and "missing" not in owner.page(HISTORY).text

@@ -29,13 +29,13 @@ def test_the_topic_that_the_page_shows_gets_what_is_sent(service, owner):
     assert [message["title"] for message in phone.messages()] == ["MCP - It works"]
 
 
-def test_it_is_shown_once_and_a_reload_adds_no_second_device(service, owner):
+def test_a_topic_is_shown_once_and_a_reload_adds_no_second_device(service, owner):
     path = added(owner)
     assert len(topics_at(owner, path)) == 1 and topics_at(owner, path) == set()
     assert service.flask("device", "list", OWNER).output.count("ntfy") == 1
 
 
-def test_another_session_is_shown_nothing(service, owner):
+def test_a_topic_is_not_shown_in_another_session(service, owner):
     path, other = added(owner), Visitor(service)
     other.sign_in()
     assert topics_at(other, path) == set() and len(topics_at(owner, path)) == 1
@@ -53,7 +53,7 @@ def test_under_https_the_link_says_nothing_of_security(make_service, moved_clock
     assert re.search(r'href="ntfy://bell\.example\.org:8443/pb\w{40}\?display=Pocketbell"', text)
 
 
-def test_it_has_no_button_for_a_test_of_its_own(owner):
+def test_an_ntfy_device_has_no_test_button(owner):
     card = owner.page(added(owner)).section("Pixel")
     assert "New" in card and "Test" not in card and "Remove" in card
 
@@ -71,7 +71,7 @@ def test_a_test_by_hand_says_that_the_app_fetches(service, owner):
     assert "send a test from Home" in owner.done(f"/app/devices/{device_id}/test").main
 
 
-def test_where_its_addresses_are_switched_off_the_page_offers_none(make_service, moved_clock):
+def test_the_page_offers_no_ntfy_device_where_ntfy_addresses_are_disabled(make_service, moved_clock):
     service = make_service(COMPATIBILITY="off")
     visitor = signed_in(service)
     assert "Add the ntfy app" not in visitor.get("/app/devices").text

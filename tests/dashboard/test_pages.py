@@ -131,7 +131,7 @@ def test_a_page_that_refuses_something_keeps_the_navigation_of_whoever_is_signed
     assert not has_navigation(visitor.get("/app/nothing"))
 
 
-def test_a_fault_is_answered_with_a_page_that_tells_nothing_of_it(owner, monkeypatch):
+def test_an_exception_is_answered_with_a_page_without_details(owner, monkeypatch):
     monkeypatch.setattr(Device, "of_account", lambda account_seq: 1 / 0)
     answer = owner.get("/app/devices")
     check_error_page(answer, 500)
@@ -274,12 +274,12 @@ def test_an_odd_header_breaks_no_page(owner, name):
 
 
 @pytest.mark.parametrize("path", ["/", "/app"])
-def test_the_way_in_leads_to_no_host_that_a_request_names(service, path):
+def test_the_redirect_to_the_sign_in_ignores_the_host_header(service, path):
     answer = service.client.get(path, headers={"Host": "evil.example"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/app/")
 
 
-def test_a_form_that_cannot_be_stored_gets_a_page_that_says_so(owner, monkeypatch):
+def test_a_form_on_a_database_that_cannot_be_written_gets_a_page_that_says_so(owner, monkeypatch):
     def away(*_):
         raise WriteFailed("database or disk is full")
 

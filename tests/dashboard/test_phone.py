@@ -1,4 +1,4 @@
-"""Signing in on a phone with the code that a signed-in browser shows: the whole way, and everyone who must not."""
+"""Signing in on a phone with the code that a signed-in browser shows, and who is refused."""
 
 import json
 
@@ -112,7 +112,7 @@ def test_the_code_can_be_typed_as_it_is_read(owner, phone):
     assert phone.get(ASKING_PAGE).location == READY_PAGE
 
 
-def test_the_sign_in_page_and_devices_and_the_first_steps_lead_there(owner, visitor):
+def test_the_sign_in_page_devices_and_first_steps_link_to_the_phones_sign_in(owner, visitor):
     assert ASKING_PAGE in visitor.page("/app/login").values()
     for path in ("/app/", "/app/devices"):
         assert owner.page(path).forms(CODE_PAGE) == [CODE_PAGE], path
@@ -152,7 +152,7 @@ def test_looking_at_a_link_changes_nothing(owner, another, phone):
     asked(phone, link)
 
 
-def test_a_code_is_good_once(owner, phone, another):
+def test_a_code_works_once(owner, phone, another):
     link = shown(owner)
     another.page(link)
     number = asked(phone, link)
@@ -177,7 +177,7 @@ def test_only_the_browser_that_sent_the_code_is_signed_in_and_only_once(owner, p
     assert replayed.get(ASKING_PAGE).status_code == 200 and not replayed.is_signed_in
 
 
-def test_of_two_phones_that_send_a_code_at_the_same_moment_one_is_asked_about(owner, phone, another, monkeypatch):
+def test_of_two_phones_that_send_a_code_at_once_only_the_first_is_asked_about(owner, phone, another, monkeypatch):
     link = shown(owner)
     another.page(link)
     seen_before = phone_links.find(code_of(link), clock.now_ms())
@@ -187,7 +187,7 @@ def test_of_two_phones_that_send_a_code_at_the_same_moment_one_is_asked_about(ow
     assert number_on(owner.page(CODE_PAGE)) == number
 
 
-def test_of_two_looks_of_a_phone_at_the_same_moment_one_signs_it_in(owner, phone, monkeypatch):
+def test_of_two_simultaneous_requests_of_a_phone_one_signs_it_in(owner, phone, monkeypatch):
     confirmed(owner, phone)
     waiting, link = phone.with_cookie(phone.cookie), PhoneLink.get()
     monkeypatch.setattr(phone_links, "of_phone", lambda _: link)
@@ -203,7 +203,7 @@ def test_a_new_code_ends_the_one_before(owner, phone):
 
 
 @each("code", ["", "x", "0" * 12, "é", "%00", "a" * 4000])
-def test_a_code_that_was_made_up_is_not_valid(owner, phone, code):
+def test_a_forged_code_is_not_valid(owner, phone, code):
     shown(owner)
     answer = phone.get(f"{ASKING_PAGE}/{code}")
     assert answer.status_code == 404
@@ -252,7 +252,7 @@ def test_a_phone_that_is_refused_is_told_so(owner, phone):
     assert not phone.is_signed_in
 
 
-def test_another_account_cannot_confirm(owner, stranger, phone):
+def test_another_account_cannot_confirm_a_phone(owner, stranger, phone):
     number = asked(phone, shown(owner))
     for _ in range(2):
         not_answered(stranger, number)
@@ -270,7 +270,7 @@ def test_another_browser_of_the_same_account_cannot_confirm(owner, service, phon
 
 
 @each("number", ["", "0", "12345", "é", "00000"])
-def test_a_wrong_number_confirms_nobody(owner, phone, number):
+def test_a_wrong_number_confirms_no_phone(owner, phone, number):
     asked(phone, shown(owner))
     not_answered(owner, number)
 
@@ -342,7 +342,7 @@ def test_a_browser_that_is_signed_in_to_the_account_is_told_so(owner):
     assert owner.get(ASKING_PAGE).location == READY_PAGE
 
 
-def test_a_browser_of_another_account_is_told_so_and_changes_over(owner, stranger):
+def test_a_phone_signed_in_to_another_account_is_told_so_and_switches_accounts(owner, stranger):
     link = shown(owner)
     assert OTHER in stranger.page(link).main and OWNER not in stranger.page(link).main
     before = stranger.cookie

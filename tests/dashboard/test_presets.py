@@ -78,7 +78,7 @@ def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(servic
 
 
 @with_payloads
-def test_who_changed_a_presets_title_is_not_asked_to_take_the_preset_again(service, owner):
+def test_a_preset_is_not_proposed_again_after_its_title_was_changed(service, owner):
     alert = AlertPage(service, owner)
     alert.post(data=sample("github-push"))
     alert.do("preset", preset="github")

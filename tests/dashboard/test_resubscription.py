@@ -60,7 +60,7 @@ def test_a_resync_takes_the_last_error_away(service, owner, push_service):
     assert "403" not in the_device(owner)
 
 
-def test_the_token_is_good_again_and_again(service, owner, push_service):
+def test_a_device_token_can_be_used_repeatedly(service, owner, push_service):
     token = given_token(owner, push_service.browser())
     assert [resync(service, token, push_service.browser()).status_code for _ in range(3)] == [200] * 3
     assert len(device_ids(service)) == 1
@@ -208,7 +208,7 @@ def answered_late(browser, status, caller):
 
 
 @pytest.mark.parametrize("status", [410, 404, 403, 500])
-def test_an_answer_about_the_old_subscription_does_no_harm_to_the_new_one(service, owner, push_service, status):
+def test_a_late_answer_for_the_old_subscription_does_not_affect_the_new_one(service, owner, push_service, status):
     old, new = push_service.browser(), push_service.browser()
     token, caller = given_token(owner, old), service.caller()
     with answered_late(old, status, caller):
@@ -217,7 +217,7 @@ def test_an_answer_about_the_old_subscription_does_no_harm_to_the_new_one(servic
     assert "answered" not in owner.page("/app/devices").text
 
 
-def test_what_was_on_its_way_to_a_dead_old_subscription_goes_to_the_new_one(service, owner, push_service):
+def test_a_push_to_a_dead_old_subscription_is_made_again_to_the_new_one(service, owner, push_service):
     old, new = push_service.browser(), push_service.browser()
     token, caller = given_token(owner, old), service.caller()
     with answered_late(old, 410, caller):
@@ -236,7 +236,7 @@ def test_the_tokens_of_all_browsers_are_void_when_all_are_signed_out(service, ow
     assert resync(service, token, push_service.browser()).status_code == 401
 
 
-def test_a_name_that_turns_the_direction_of_text_is_kept_apart_from_what_stands_around_it(service, owner):
+def test_a_name_with_direction_marks_does_not_reverse_the_text_around_it(service, owner):
     service.flask("device", "add", OWNER, "apns", "ab" * 32, "--name", "\u202eenohP")
     with database.transaction(database.EVERYBODY):
         Device.update(last_error="It failed.").execute()

@@ -35,7 +35,7 @@ def refused(ring):
     return at
 
 
-def test_it_rings_on_all_devices_and_leads_to_its_page(owner, browser, ring):
+def test_a_notification_from_the_form_goes_to_all_devices_and_links_its_page(owner, browser, ring):
     answer = ring(priority="high", link="https://a.b/menu")
     page = owner.page(answer.location)
     assert "Dinner" in page.text and "in ten minutes" in page.text
@@ -44,14 +44,14 @@ def test_it_rings_on_all_devices_and_leads_to_its_page(owner, browser, ring):
     assert message["notification"]["navigate"]
 
 
-def test_history_shows_it_as_from_the_web_app(service, owner, browser, ring):
+def test_the_history_names_the_web_app_as_the_sender(service, owner, browser, ring):
     ring()
     (listed,) = service.caller().listed()
     assert (listed["title"], listed["body"], listed["status"]) == ("MCP - Dinner", "in ten minutes", "delivered")
     assert "Pocketbell" in owner.page("/app/notifications").main
 
 
-def test_only_the_chosen_devices_get_it(service, owner, browser, push_service, ring):
+def test_only_the_chosen_devices_get_a_notification_from_the_form(service, owner, browser, push_service, ring):
     other = push_service.browser()
     owner.enable(other)
     first, second = device_ids(service)
@@ -61,7 +61,7 @@ def test_only_the_chosen_devices_get_it(service, owner, browser, push_service, r
     assert (len(browser.messages), len(other.messages)) == (1, 1)
 
 
-def test_what_is_for_later_waits_in_the_zone_of_the_account(service, owner, browser, ring, moved_clock):
+def test_the_time_of_a_scheduled_notification_is_in_the_accounts_zone(service, owner, browser, ring, moved_clock):
     account_set(service, "--timezone", "Asia/Tokyo")
     page = owner.page(ring(later="2026-11-22T08:00").location)
     assert "It will ring tomorrow 08:00." in page.text and browser.messages == []
@@ -73,7 +73,7 @@ def test_what_is_for_later_waits_in_the_zone_of_the_account(service, owner, brow
     assert len(browser.messages) == 1
 
 
-def test_without_a_device_it_is_only_saved(service, owner, ring):
+def test_without_a_device_a_notification_from_the_form_is_only_stored(service, owner, ring):
     assert "only saved to History" in owner.page("/app/ring").main
     ring()
     assert len(service.caller().listed()) == 1
@@ -93,18 +93,18 @@ def test_without_a_device_it_is_only_saved(service, owner, ring):
         ("devices", {"devices": ["x"]}, "Choose at least one device."),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field_and_nothing_is_sent(service, browser, refused, field, written, said):
+def test_an_invalid_field_shows_its_error_and_nothing_is_sent(service, browser, refused, field, written, said):
     assert refused(field, **written) == said
     assert service.caller().listed() == []
 
 
-def test_some_devices_cannot_be_chosen_for_later(owner, browser, push_service, service, refused):
+def test_devices_cannot_be_chosen_for_a_scheduled_notification(owner, browser, push_service, service, refused):
     owner.enable(push_service.browser())
     said = refused("devices", later="2026-11-22T08:00", devices=device_ids(service)[:1])
     assert said == "What is sent later goes to all devices. Choose them all, or leave the time empty."
 
 
-def test_what_was_written_is_still_there_after_an_error(owner, browser, ring):
+def test_the_form_keeps_its_input_after_an_error(owner, browser, ring):
     page = ring(422, title="", text="<b>", later="2027-01-01T00:00", priority="low", devices=[])
     assert page.texts_of("textarea") == ["<b>"]
     assert [one["value"] for one in page.all("input") if one.get("type") == "datetime-local"] == ["2027-01-01T00:00"]
@@ -112,14 +112,14 @@ def test_what_was_written_is_still_there_after_an_error(owner, browser, ring):
     assert not [one for one in page.all("input") if one.get("type") == "checkbox" and "checked" in one]
 
 
-def test_a_device_of_another_account_is_no_device(service, stranger, owner, browser, push_service, ring):
+def test_a_device_of_another_account_is_refused(service, stranger, owner, browser, push_service, ring):
     theirs = push_service.browser()
     stranger.enable(theirs)
     ring(devices=device_ids(service))
     assert theirs.messages == []
 
 
-def test_home_and_history_lead_to_it_and_the_page_of_keys_has_its_test(owner, browser):
+def test_home_and_history_link_to_the_form_and_the_keys_page_has_its_own_test(owner, browser):
     owner.done("/app/test")
     for path in ("/app/", "/app/notifications"):
         assert "/app/ring" in [link.get("href") for link in owner.page(path).all("a")]

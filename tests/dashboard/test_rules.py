@@ -117,7 +117,7 @@ def test_the_forms_make_a_rule_and_lead_back_to_the_metric_in_the_same_range(own
         ({"silent": "1s"}, "silent", "The duration must be from 1m"),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_is_kept(owner, form, field, problem):
+def test_an_error_is_shown_beside_its_field_and_the_input_is_kept(owner, form, field, problem):
     put(1)
     owner.get(address())
     page = owner.refused(address(), form)
@@ -142,7 +142,7 @@ def test_an_account_with_as_many_rules_as_it_may_have_is_told_so(owner, monkeypa
     assert owner.refused(address(), FORM).said("alert") == ["An account can have at most 1 rules. Delete one first."]
 
 
-def test_a_rule_on_a_metric_of_another_account_is_about_ones_own(owner, stranger):
+def test_a_rule_never_refers_to_a_metric_of_another_account(owner, stranger):
     put(1)
     stranger.get("/app/watches")
     stranger.post(address(), FORM)
@@ -174,7 +174,7 @@ def test_rules_are_listed_with_their_state_those_that_are_firing_first(owner):
     assert places == sorted(places)
 
 
-def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
+def test_the_page_shows_how_values_change_a_rules_state(service, owner, moved_clock):
     caller = service.caller()
     send(caller, 80, project="home")
     owner.get(address())
@@ -208,7 +208,7 @@ def test_the_chart_has_the_value_of_each_rule(owner):
     assert page.texts_of("span", **{"class": "limit"}) == ["rule"]
 
 
-def test_what_fired_before_the_chart_begins_is_cut_there(owner):
+def test_a_firing_that_began_before_the_chart_is_cut_at_its_start(owner):
     put(95)
     fire(make(), (60, 50), (30, 12))
     page = owner.page(address())
@@ -216,14 +216,14 @@ def test_what_fired_before_the_chart_begins_is_cut_there(owner):
     assert hours(owner.page(address(range="7 d"))) == [(60, 50), (30, 12)]
 
 
-def test_a_firing_of_a_moment_is_seen_also_at_the_chart_s_end(owner):
+def test_a_very_short_firing_is_visible_even_at_the_charts_end(owner):
     put(95)
     fire(make(), (12, 12), (0, None))
     assert [round(end - begin, 1) for begin, end in marks(owner.page(address(range="30 d")))] == [0.7, 0.7]
     assert marks(owner.page(address()))[-1][1] == 100
 
 
-def test_marks_that_touch_are_one(owner):
+def test_adjacent_firing_marks_are_merged(owner):
     put(95)
     fire(make(), (12, 6))
     fire(make("> 80"), (18, 3), (2, 1))
@@ -328,7 +328,7 @@ def test_a_changed_rule_judges_the_value_that_is_there(service, owner):
     assert metric_rules.find_rule(rule.account_seq, rule.id).state == "firing"
 
 
-def test_what_is_wrong_with_a_changed_rule_is_said_beside_its_field_and_nothing_changes(owner):
+def test_an_error_in_a_changed_rule_is_shown_beside_its_field_and_changes_nothing(owner):
     put(1)
     rule = make("> 90", "5m")
     owner.get(address())
@@ -351,7 +351,7 @@ def test_a_rule_is_deleted_with_a_confirmation_and_leads_back_to_its_metric(owne
     assert rules_of() == [("home", "cpu", "< 10")]
 
 
-def test_after_the_last_rule_of_a_metric_without_values_watches_come(owner):
+def test_deleting_the_last_rule_of_a_metric_without_values_leads_to_watches(owner):
     rule = make()
     owner.get("/app/watches")
     page = owner.done(f"/app/metrics/rules/{rule.id}/delete", leads_to="/app/watches")

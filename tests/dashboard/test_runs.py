@@ -9,14 +9,14 @@ def listed(page):
     return [row.removeprefix("MCP - ") for row in page.titles()], page.texts_of("span", **{"class": "times"})
 
 
-def test_those_that_are_alike_are_one_row_which_leads_to_the_newest(owner, caller):
+def test_alike_notifications_are_one_row_that_links_to_the_newest(owner, caller):
     ids = sent(caller, "Bell", "Paid", "Paid", "Paid", "Bell")
     page = owner.page(HISTORY)
     assert listed(page) == (["Bell", "Paid", "Bell"], ["× 3"])
     assert page.rows() == [ids[4], ids[3], ids[0]]
 
 
-def test_a_question_and_what_rings_have_rows_of_their_own_until_answered(owner, caller):
+def test_an_open_question_or_alarm_has_its_own_row(owner, caller):
     ask = {"title": "Deploy?", "body": "x", "actions": [{"label": "Yes", "answer": "yes"}]}
     ids = [caller.post("/notifications/send", ask).json["notification"]["id"] for _ in range(2)]
     ids += [ring(caller), ring(caller)]
@@ -28,7 +28,7 @@ def test_a_question_and_what_rings_have_rows_of_their_own_until_answered(owner, 
     assert owner.page(HISTORY).rows() == [ids[3], ids[1]]
 
 
-def test_the_page_of_each_lists_the_others_with_links(owner, caller):
+def test_each_notification_of_a_row_links_the_others(owner, caller):
     ids = sent(caller, "Bell", "Paid", "Paid", "Paid")
     for one in ids[1:]:
         page = notification_page(owner, one)
@@ -37,7 +37,7 @@ def test_the_page_of_each_lists_the_others_with_links(owner, caller):
     assert notification_page(owner, ids[0]).rows() == []
 
 
-def test_the_page_lists_the_others_of_the_search_that_led_to_it(owner, caller):
+def test_a_notification_reached_by_a_search_lists_the_others_of_that_search(owner, caller):
     ids = sent(caller, "Paid", "Bell", "Paid")
     assert owner.page(address(search="paid")).rows() == [ids[2]]
     assert "1 more like this" in owner.page(f"{HISTORY}/{ids[2]}?search=paid").main
@@ -45,7 +45,7 @@ def test_the_page_lists_the_others_of_the_search_that_led_to_it(owner, caller):
         assert "more like this" not in owner.page(f"{HISTORY}/{ids[2]}{query}").main
 
 
-def test_the_row_of_the_open_one_is_marked_though_it_stands_for_several(owner, caller):
+def test_the_row_of_several_notifications_is_marked_if_one_of_them_is_open(owner, caller):
     ids = sent(caller, "Bell", "Paid", "Paid", "Paid")
     page = owner.page(f"{HISTORY}/{ids[2]}")
     (current,) = [
@@ -64,7 +64,7 @@ def test_a_page_has_fifty_rows_and_the_links_lead_to_each_once(owner, caller):
     assert owner.page(owner.get(newer).location).rows() == page.rows()
 
 
-def test_choosing_a_row_chooses_all_that_it_stands_for(owner, caller):
+def test_selecting_a_row_selects_all_its_notifications(owner, caller):
     ids = sent(caller, "Bell", "Paid", "Paid", "Paid")
     box = next(one for one in owner.page(f"{HISTORY}?select=1").all("input") if one.get("name") == "id")
     assert box["value"].split(",") == ids[:0:-1]
@@ -74,12 +74,12 @@ def test_choosing_a_row_chooses_all_that_it_stands_for(owner, caller):
     assert page.said("status") == ["3 notifications deleted."] and page.rows() == ids[:1]
 
 
-def test_a_download_lists_each(owner, caller):
+def test_a_download_lists_every_notification_of_a_row(owner, caller):
     sent(caller, "Paid", "Paid", "Paid")
     assert owner.get(f"{HISTORY}.csv").text.count("Paid") == 3
 
 
-def test_a_row_says_how_many_of_those_it_stands_for_failed(owner, caller, browser):
+def test_a_row_says_how_many_of_its_notifications_failed(owner, caller, browser):
     browser.then(400)
     sent(caller, "Paid", "Paid", "Paid")
     assert "1 of 3 failed" in owner.page(HISTORY).main

@@ -63,7 +63,7 @@ def test_a_visit_that_cannot_be_written_breaks_no_page(owner, moved_clock, monke
     assert owner.get("/app/").status_code == 200
 
 
-def test_who_looks_at_a_session_that_ended_is_led_back_after_signing_in(owner, moved_clock):
+def test_signing_in_after_an_ended_session_leads_back_to_the_requested_page(owner, moved_clock):
     moved_clock.advance(90 * DAY_S)
     sign_in = owner.get("/app/quiet").location
     owner.get(sign_in)
@@ -88,7 +88,7 @@ def test_each_browser_but_this_one_can_be_signed_out_alone(owner, phone):
     assert owner.is_signed_in and not phone.is_signed_in
 
 
-def test_a_browser_that_is_signed_out_twice_is_said_to_be_so(owner, phone):
+def test_signing_a_browser_out_twice_says_that_it_is_signed_out(owner, phone):
     (form,) = owner.page("/app/settings").forms("/end")
     owner.done(form)
     answer = owner.post(form)

@@ -50,7 +50,7 @@ WRONG_SETUPS = [
 
 
 @pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
-def test_wrong_input_to_the_set_up_form_is_told_makes_no_account_and_leaves_the_link(visitor, wrong, named):
+def test_an_error_in_the_set_up_form_is_shown_and_leaves_the_link_valid(visitor, wrong, named):
     link = setup_link()
     visitor.get(link)
     answer = visitor.post(link, setup_form(**wrong))
@@ -92,7 +92,7 @@ def test_a_start_voids_no_link_of_another_process_that_serves_the_same_database(
     assert [visitor.get(link).status_code for link in (one, other)] == [404, 404]
 
 
-def test_a_set_up_link_of_before_is_void_also_when_the_account_is_deleted(service, visitor):
+def test_an_old_set_up_link_stays_void_after_the_account_is_deleted(service, visitor):
     link = setup_link()
     assert service.flask("account", "create", OWNER).exit_code == 0
     assert service.flask("account", "delete", OWNER, "--yes").exit_code == 0
@@ -162,7 +162,7 @@ def test_the_link_of_account_create_asks_for_no_time_zone_once_something_was_cou
     assert [line[2] for line in lines_of(service, "account", "list")] == ["UTC"]
 
 
-def test_the_link_of_account_create_takes_no_wrong_time_zone_and_stays(service, visitor, password_link):
+def test_the_link_of_account_create_refuses_an_invalid_time_zone_and_stays_valid(service, visitor, password_link):
     visitor.get(password_link)
     answer = visitor.post(password_link, setup_form(time_zone="Mars/Olympus"))
     assert answer.status_code == 422 and "time zone" in Page(answer.text).said("alert")[0]

@@ -149,7 +149,7 @@ def test_wrong_current_passwords_and_wrong_sign_ins_of_a_browser_are_counted_tog
     assert owner.sign_in().status_code == 429
 
 
-def test_the_tries_of_strangers_do_not_keep_the_owner_from_changing_the_password(service, owner):
+def test_attempts_of_strangers_do_not_stop_the_owner_from_changing_the_password(service, owner):
     use_up_tries(Visitor(service))
     assert change(owner).status_code == 303
 
@@ -213,7 +213,7 @@ def row(table, word):
     return next(value for name, value in table.items() if word in name)
 
 
-def test_what_is_used_of_the_plan_is_told(service, owner, browser):
+def test_the_use_of_the_plan_is_shown(service, owner, browser):
     busy, idle = service.caller(), service.caller()
     for _ in range(7):
         busy.get("/stats")
@@ -226,12 +226,12 @@ def test_what_is_used_of_the_plan_is_told(service, owner, browser):
     assert (row(table, "API keys"), row(table, "Devices")) == (("2", "1,000"), ("1", "20"))
 
 
-def test_looking_at_what_is_used_uses_nothing(service, owner):
+def test_showing_the_use_of_the_plan_does_not_count_as_use(service, owner):
     service.caller().get("/stats")
     assert used(owner) == used(owner)
 
 
-def test_what_is_used_ends_with_its_window(service, owner, moved_clock):
+def test_the_shown_use_ends_with_its_window(service, owner, moved_clock):
     service.caller().get("/stats")
     moved_clock.advance(60)
     assert row(used(owner), "API requests") == ("0", "100")
@@ -335,29 +335,29 @@ def held(visitor):
     return next(e.text for e in page.elements if e.attributes.get("aria-labelledby") == "held")
 
 
-def test_nothing_held_is_told_and_not_to_be_delivered(owner):
+def test_with_nothing_held_the_page_says_so_and_offers_no_delivery(owner):
     page = owner.page(QUIET)
     assert "Nothing is held" in page.text and page.forms("/deliver") == []
 
 
-def test_how_many_are_held_and_until_when_is_told(owner, hold):
+def test_the_page_says_how_many_are_held_and_until_when(owner, hold):
     hold("a")
     assert "1 held now" in held(owner)
     hold("b", "c")
     assert "3 held now" in held(owner) and "today 12:00" in held(owner)
 
 
-def test_a_digest_that_is_over_within_quiet_hours_is_told_to_end_with_them(service, owner, hold):
+def test_a_digest_that_ends_within_quiet_hours_is_shown_to_end_with_them(service, owner, hold):
     service.alert("--frequency", "1h").post({"title": "x"})
     assert "today 12:00" in held(owner) and "11:00" not in held(owner)
 
 
-def test_what_a_frequency_holds_is_told_with_its_end(service, owner, browser):
+def test_notifications_held_by_a_frequency_are_shown_with_its_end(service, owner, browser):
     service.alert("--frequency", "1h").post({"title": "x"})
     assert "today 11:00" in held(owner)
 
 
-def test_several_with_different_ends_are_told_with_the_first_and_the_last(service, owner, browser, moved_clock):
+def test_held_notifications_with_different_ends_show_the_first_and_the_last(service, owner, browser, moved_clock):
     service.alert("--frequency", "1h", name="a").post({"title": "x"})
     moved_clock.advance(1800)
     service.alert("--frequency", "1d", name="b").post({"title": "x"})
@@ -365,7 +365,7 @@ def test_several_with_different_ends_are_told_with_the_first_and_the_last(servic
     assert "2 held now" in text and text.index("today 11:00") < text.index("tomorrow 10:30")
 
 
-def test_one_that_is_held_is_delivered_as_itself(service, owner, browser, hold):
+def test_delivering_now_pushes_a_single_held_notification_as_itself(service, owner, browser, hold):
     (notification_id,) = hold("a")
     page = owner.done(f"{QUIET}/deliver", leads_to=QUIET)
     assert page.said("status") and "Nothing is held" in page.text
@@ -375,7 +375,7 @@ def test_one_that_is_held_is_delivered_as_itself(service, owner, browser, hold):
     assert service.caller().listed()[0]["status"] == "delivered"
 
 
-def test_many_that_are_held_are_delivered_as_one(service, owner, browser, hold):
+def test_delivering_now_pushes_several_held_notifications_as_a_digest(service, owner, browser, hold):
     hold("a", "b", "c")
     page = owner.done(f"{QUIET}/deliver")
     assert "3 notifications" in page.said("status")[0]
@@ -386,7 +386,9 @@ def test_many_that_are_held_are_delivered_as_one(service, owner, browser, hold):
     assert {row["status"] for row in service.caller().listed()} == {"delivered"}
 
 
-def test_what_was_delivered_is_not_delivered_again_when_quiet_hours_end(service, owner, browser, hold, moved_clock):
+def test_a_notification_delivered_now_is_not_pushed_again_when_quiet_hours_end(
+    service, owner, browser, hold, moved_clock
+):
     hold("a", "b")
     for _ in range(2):
         owner.done(f"{QUIET}/deliver")
@@ -397,7 +399,7 @@ def test_what_was_delivered_is_not_delivered_again_when_quiet_hours_end(service,
     assert len(browser.messages) == 1
 
 
-def test_what_comes_after_it_is_held_again(service, owner, browser, hold):
+def test_events_after_delivering_now_are_held_again(service, owner, browser, hold):
     hold("a")
     owner.done(f"{QUIET}/deliver")
     hold("b")
@@ -405,13 +407,15 @@ def test_what_comes_after_it_is_held_again(service, owner, browser, hold):
     assert len(browser.messages) == 1 and "Nothing is held" not in held(owner)
 
 
-def test_delivering_nothing_says_so_and_sends_nothing(service, owner, browser):
+def test_delivering_now_with_nothing_held_says_so_and_pushes_nothing(service, owner, browser):
     page = owner.done(f"{QUIET}/deliver")
     service.work()
     assert "Nothing was held" in page.said("status")[0] and browser.pushes == []
 
 
-def test_another_accounts_held_ones_are_neither_told_nor_delivered(service, owner, browser, hold, stranger):
+def test_held_notifications_of_another_account_are_neither_shown_nor_delivered(
+    service, owner, browser, hold, stranger
+):
     hold("a", "b")
     assert "Nothing is held" in held(stranger)
     stranger.done(f"{QUIET}/deliver")
@@ -419,7 +423,7 @@ def test_another_accounts_held_ones_are_neither_told_nor_delivered(service, owne
     assert browser.pushes == [] and "2 held now" in held(owner)
 
 
-def test_what_an_alert_collects_over_a_day_is_delivered_too(service, owner, browser):
+def test_delivering_now_includes_events_collected_over_a_day(service, owner, browser):
     service.alert("--frequency", "1d", "--ignore-quiet-hours").post({"title": "x"})
     owner.done(f"{QUIET}/deliver")
     service.work()

@@ -37,7 +37,7 @@ def test_who_is_not_signed_in_is_led_to_the_sign_in_page(signed_out, method, rul
     assert (answer.status_code, answer.location) == (303, f"/app/login{back}")
 
 
-def test_the_web_app_has_a_place_of_its_own(visitor):
+def test_the_web_app_has_its_own_path(visitor):
     answer = visitor.get("/")
     assert (answer.status_code, answer.location) == (303, "/app/")
 
@@ -153,7 +153,7 @@ def test_a_new_password_leaves_the_sessions_of_other_accounts(service, owner, st
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "e30.x.y", "eyJ0b2tlbiI6IngifQ.aSAfWA.AAAAAAAAAAAAAAAAAAAAAAAAAAA", "é"])
-def test_a_cookie_that_was_made_up_is_no_session(owner, cookie):
+def test_a_forged_cookie_is_no_session(owner, cookie):
     assert not owner.with_cookie(cookie).is_signed_in
 
 
@@ -177,7 +177,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(service, visitor, path)
     assert (answer.status_code, answer.location) == (303, path)
 
 
-def test_a_wrong_password_in_between_does_not_forget_the_page_that_was_asked_for(service, visitor):
+def test_a_wrong_password_does_not_lose_the_requested_page(service, visitor):
     make_account(service)
     sign_in = visitor.get("/app/quiet").location
     form = next(form for form in visitor.page(sign_in).all("form"))
@@ -232,7 +232,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("wanted", ELSEWHERE)
-def test_signing_in_never_leads_elsewhere(service, visitor, wanted):
+def test_signing_in_never_redirects_to_another_host(service, visitor, wanted):
     make_account(service)
     answer = visitor.sign_in(wanted=wanted)
     assert (answer.status_code, answer.location) == (303, "/app/")
@@ -240,7 +240,7 @@ def test_signing_in_never_leads_elsewhere(service, visitor, wanted):
 
 
 @pytest.mark.parametrize("where", ["/app/logout", "/app/login", "/app/sw.js", "/app/static/app.js"])
-def test_signing_in_leads_to_pages_of_the_web_app_at_worst(service, visitor, where):
+def test_signing_in_with_an_invalid_target_leads_to_the_web_app(service, visitor, where):
     """Even these are ours; a GET changes nothing."""
     make_account(service)
     before = everything()
@@ -251,7 +251,7 @@ def test_signing_in_leads_to_pages_of_the_web_app_at_worst(service, visitor, whe
     assert visitor.is_signed_in
 
 
-def test_where_to_go_is_taken_from_the_address_and_never_from_the_form(service, visitor):
+def test_the_target_after_signing_in_is_read_from_the_address_and_not_from_the_form(service, visitor):
     make_account(service)
     visitor.get("/app/login")
     answer = visitor.post("/app/login", {"email": OWNER, "password": PASSWORD, "next": "/app/keys"})

@@ -1,4 +1,4 @@
-"""Signing in while others crowd it: a known browser and a link get in, nobody takes all places, sessions end."""
+"""Signing in under load: known browsers and links go first, no sender takes all places, sessions end."""
 
 import threading
 
@@ -78,7 +78,7 @@ def hashes(known, monkeypatch):
     hashes.end()
 
 
-def test_a_known_browser_and_a_link_have_a_turn_before_the_crowd_of_strangers(service, known, hashes):
+def test_known_browsers_and_links_go_before_waiting_strangers(service, known, hashes):
     link = service.flask("account", "create", OTHER).output.strip().removeprefix("http://127.0.0.1:8000")
     phone = Visitor(service)
     phone.get(link)
@@ -93,7 +93,7 @@ def test_a_known_browser_and_a_link_have_a_turn_before_the_crowd_of_strangers(se
     assert [hashes.status(f"guess {number}") for number in range(9)] == [422] * 9
 
 
-def test_one_sender_has_two_waiting_at_most_and_leaves_room_for_others(service, hashes):
+def test_one_sender_has_at_most_two_waiting_sign_ins(service, hashes):
     for number in range(5):
         hashes.stranger(service, number, "203.0.113.7")
     hashes.stranger(service, 5, "203.0.113.8")
@@ -111,7 +111,7 @@ def test_the_browsers_of_one_account_leave_room_for_those_of_another(service, kn
     assert [hashes.status(f"wrong {number}") for number in range(4)] == [422, 422, 422, 429]
 
 
-def test_who_waits_for_too_long_is_refused(service, hashes, monkeypatch):
+def test_a_sign_in_that_waits_too_long_is_refused(service, hashes, monkeypatch):
     monkeypatch.setattr(accounts.hash_turns, "waits_s", 0.01)
     hashes.stranger(service, 0)
     hashes.stranger(service, 1)
@@ -127,7 +127,7 @@ def sign_ins(service, count, address):
     return [Visitor(service, address=address).sign_in().status_code for _ in range(count)]
 
 
-def test_30_sign_ins_from_one_sender_in_a_quarter_of_an_hour_are_enough(service, moved_clock):
+def test_one_sender_has_at_most_30_sign_ins_in_15_minutes(service, moved_clock):
     make_account(service)
     assert sign_ins(service, 31, "203.0.113.7") == [303] * 30 + [429]
     assert sign_ins(service, 1, "203.0.113.8") == [303]
@@ -135,7 +135,7 @@ def test_30_sign_ins_from_one_sender_in_a_quarter_of_an_hour_are_enough(service,
     assert sign_ins(service, 1, "203.0.113.7") == [303]
 
 
-def test_who_signs_in_in_a_loop_keeps_no_known_browser_at_the_same_address_out(service, known):
+def test_repeated_sign_ins_do_not_lock_out_a_known_browser_at_the_same_address(service, known):
     make_account(service, OTHER)
     for _ in range(31):
         last = Visitor(service, address="198.51.100.9").sign_in(OTHER)
@@ -150,7 +150,7 @@ def test_the_known_browsers_of_an_account_sign_in_30_times_in_a_quarter_of_an_ho
 # --- sessions -----------------------------------------------------------------------------------------------
 
 
-def test_of_more_than_100_sessions_the_one_that_was_seen_longest_ago_ends(service, owner_of, moved_clock):
+def test_above_100_sessions_the_one_seen_longest_ago_ends(service, owner_of, moved_clock):
     first, second = owner_of(OWNER), owner_of(OWNER)
     account = accounts.find_account(OWNER)
     for _ in range(98):

@@ -68,7 +68,7 @@ def test_a_right_password_does_not_count_as_a_try(service, visitor):
         assert visitor.sign_in().status_code == 303
 
 
-def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor, monkeypatch):
+def test_an_attempt_refused_for_lack_of_a_slot_does_not_count(service, visitor, monkeypatch):
     make_account(service)
     with monkeypatch.context() as patched:
         full = Turns(1, {accounts.NEW_BROWSER: 0}, 0, accounts.hash_turns.refuse)
@@ -78,7 +78,7 @@ def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor
     assert visitor.sign_in().status_code == 303
 
 
-def test_blanks_around_an_address_are_no_way_around_its_limit(service):
+def test_spaces_around_an_address_do_not_evade_its_limit(service):
     make_account(service)
     for number in range(10):
         Visitor(service).sign_in(OWNER, f"not the password {number}")
@@ -86,7 +86,7 @@ def test_blanks_around_an_address_are_no_way_around_its_limit(service):
         assert Visitor(service).sign_in(" " * blanks + OWNER).status_code == 429, blanks
 
 
-def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(service, visitor, monkeypatch):
+def test_an_old_password_checked_while_it_is_changed_does_not_sign_in(service, visitor, monkeypatch):
     make_account(service)
     with_password = accounts.with_password
 
@@ -162,8 +162,8 @@ def test_a_browser_is_known_for_the_account_alone_that_it_was_signed_in_to(servi
     assert owner.sign_in(OTHER).status_code == 429
 
 
-def test_with_a_new_password_the_tries_of_all_begin_anew(service, owner):
-    """Or an owner who set one in distress would stand before a closed door."""
+def test_a_new_password_resets_all_counts_of_attempts(service, owner):
+    """Otherwise a new password would not help an owner who is locked out."""
     owner.post("/app/logout")
     strangers = [from_address(service, f"203.0.113.{number}") for number in range(10)]
     for visitor in (owner, *strangers):
@@ -174,7 +174,7 @@ def test_with_a_new_password_the_tries_of_all_begin_anew(service, owner):
 
 
 def test_a_browser_that_was_signed_in_with_an_earlier_password_is_not_known(service, owner):
-    """Who had stolen that one must not keep tries of his own."""
+    """A thief of that password must not keep attempts of his own."""
     service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     use_up_tries(Visitor(service))
     assert owner.sign_in(password="another password").status_code == 429
@@ -200,20 +200,20 @@ FORGED = ["x", "e30.aSAfWA.x", "eyJrbm93biI6eyJlbWFpbCI6Im93bmVyQGV4YW1wbGUub3Jn
 
 
 @pytest.mark.parametrize("cookie", FORGED)
-def test_a_cookie_that_was_made_up_makes_no_known_browser(service, visitor, cookie):
+def test_a_forged_cookie_makes_no_known_browser(service, visitor, cookie):
     make_account(service)
     use_up_tries(visitor)
     assert visitor.with_cookie(cookie).sign_in().status_code == 429
 
 
-def test_a_known_browser_of_another_service_is_none_here(service, owner, visitor):
+def test_a_known_browser_of_another_service_is_unknown(service, owner, visitor):
     """The cookie must be signed by this service's secret."""
     payload, *_ = owner.cookie.rpartition(".")
     use_up_tries(visitor)
     assert visitor.with_cookie(f"{payload}.{'A' * 27}").sign_in().status_code == 429
 
 
-def test_thirty_tries_of_one_sender_over_many_addresses_are_all_it_has_in_a_quarter_of_an_hour(service, moved_clock):
+def test_one_sender_has_thirty_attempts_over_all_addresses_in_15_minutes(service, moved_clock):
     make_account(service)
     sender = from_address(service, "203.0.113.7")
     tries = [sender.sign_in(f"{number}@example.org", "not the password").status_code for number in range(31)]
@@ -225,7 +225,7 @@ def test_thirty_tries_of_one_sender_over_many_addresses_are_all_it_has_in_a_quar
     assert sender.sign_in().status_code == 303
 
 
-def test_a_hundred_tries_for_one_address_are_all_that_strangers_have_together(service, moved_clock):
+def test_strangers_together_have_a_hundred_attempts_for_one_address(service, moved_clock):
     make_account(service)
     tries = [use_up_tries(from_address(service, f"203.0.113.{number}")) for number in range(10)]
     assert tries == [[422] * 10] * 10
@@ -276,7 +276,7 @@ def test_a_cookie_from_a_clock_that_was_ahead_is_still_a_session(owner, moved_cl
     assert owner.is_signed_in
 
 
-def test_a_link_of_the_command_line_lets_the_owner_in_whatever_strangers_do(service):
+def test_a_link_of_the_command_line_works_regardless_of_attempts_by_strangers(service):
     make_account(service)
     for number in range(100):
         stranger = Visitor(service)

@@ -50,14 +50,14 @@ def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
         ("priority", "<b>", "from 1 to 5"),
     ],
 )
-def test_what_is_wrong_with_the_form_is_said_and_what_was_typed_is_kept(service, owner, field, text, problem):
+def test_an_error_in_the_form_is_shown_and_the_input_is_kept(service, owner, field, text, problem):
     owner.get("/app/watches")
     page = owner.refused("/app/watches/new", {**FORM, field: text})
     assert problem in page.said("alert")[0] and page.value("name") in ("Mail", "")
     assert settings_of(service) == []
 
 
-def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, owner, moved_clock):
+def test_the_list_begins_with_heartbeats_that_are_down_and_shows_the_latest_pings(service, owner, moved_clock):
     good, bad = (Pinged(service, owner, "--period", "1h", name=name) for name in ("Good", "Bad"))
     Pinged(service, owner, "--period", "1h", name="<b>New</b>")
     for signal in ("", "/start", "/0"):
@@ -111,7 +111,7 @@ def test_saving_changes_the_settings(service, owner, path):
     assert page.value("cron") == "x" and settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]
 
 
-def test_another_name_alone_does_not_begin_its_period_anew(service, owner, beat, path, moved_clock):
+def test_renaming_a_heartbeat_does_not_restart_its_period(service, owner, beat, path, moved_clock):
     beat.ping()
     moved_clock.advance(HOUR_S / 2)
     owner.done(path, {"name": "Other", "period": "1h", "cron": "", "grace": "10m", "priority": "4"})
@@ -119,7 +119,7 @@ def test_another_name_alone_does_not_begin_its_period_anew(service, owner, beat,
     assert (line[1], line[7]) == ("Other", "2026-11-21T11:00:00Z")
 
 
-def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, path):
+def test_a_heartbeat_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, path):
     owner.done(f"{path}/pause", leads_to=path)
     page = owner.page("/app/watches")
     assert "Paused" in page.text and page.forms("/pause") == []
@@ -131,7 +131,7 @@ def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, pa
     assert (settings_of(service), owner.get(path).status_code) == ([], 404)
 
 
-def test_home_warns_of_what_is_down(owner, beat, path):
+def test_home_warns_of_heartbeats_that_are_down(owner, beat, path):
     assert "is down It failed" not in owner.page("/app/").text
     beat.ping("/fail")
     page = owner.page("/app/")
@@ -141,7 +141,7 @@ def test_home_warns_of_what_is_down(owner, beat, path):
     assert "is down It failed" not in owner.page("/app/").text
 
 
-def test_the_ping_key_is_shown_made_and_replaced(service, owner):
+def test_the_ping_key_is_created_shown_and_replaced(service, owner):
     with transaction(EVERYBODY):
         Account.change(1, ping_key=None)  # of an older version
     assert "Create ping key" in owner.get("/app/watches").text

@@ -1,4 +1,4 @@
-"""A provider that does not answer is left alone for 30 seconds, and asked again by one push."""
+"""A provider that does not answer is paused for 30 seconds, and then probed with one push."""
 
 import socket
 import threading
@@ -54,7 +54,7 @@ def leave(caller):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provider_not_asked(
+def test_after_three_unanswered_pushes_the_next_is_pending_and_the_provider_is_not_called(
     ann, device, moved_clock, kind
 ):
     phone = device(ann, kind)
@@ -76,7 +76,7 @@ def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provid
     assert (len(phone.pushes), phone.messages) == (3, [])
 
 
-def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
+def test_three_timeouts_pause_a_provider(ann, device, monkeypatch):
     asked = []
 
     def too_late(requests, timeout_s):
@@ -89,7 +89,7 @@ def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
     assert len(asked) == 3
 
 
-def test_three_refused_connections_count(make_service, moved_clock):
+def test_three_refused_connections_pause_a_provider(make_service, moved_clock):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         origin = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -104,14 +104,14 @@ def test_three_refused_connections_count(make_service, moved_clock):
             closed.accept()
 
 
-def test_two_without_an_answer_are_not_enough(ann, device):
+def test_two_unanswered_pushes_do_not_pause_a_provider(ann, device):
     phone = device(ann)
     unanswered(ann, phone, 2)
     assert sent(ann) == "delivered"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_pushes_of_one_request_count_as_one(ann, device, kind):
+def test_unanswered_pushes_of_one_request_count_as_one(ann, device, kind):
     phones = [device(ann, kind) for _ in range(3)]
     for _ in range(2):
         for phone in phones:
@@ -120,7 +120,7 @@ def test_all_pushes_of_one_request_count_as_one(ann, device, kind):
     assert sent(ann) == "delivered"
 
 
-def test_one_of_them_that_is_answered_begins_the_count_again(ann, device):
+def test_one_answered_push_of_a_request_resets_the_count(ann, device):
     silent, answered = device(ann), device(ann)
     silent.answers = Always(silent.then(0).answers)
     for number in range(1, 6):
@@ -129,7 +129,7 @@ def test_one_of_them_that_is_answered_begins_the_count_again(ann, device):
 
 
 @pytest.mark.parametrize("status", [201, 401, 403, 413, 429, 500, 503])
-def test_any_answer_begins_the_count_again(ann, device, status):
+def test_any_answer_resets_the_count_of_unanswered_pushes(ann, device, status):
     phone = device(ann)
     unanswered(ann, phone, 2)
     phone.then(status)
@@ -140,13 +140,13 @@ def test_any_answer_begins_the_count_again(ann, device, status):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_provider_that_answers_with_errors_is_asked_every_time(ann, device, kind):
+def test_a_provider_that_answers_with_errors_is_not_paused(ann, device, kind):
     phone = device(ann, kind)
     pending(ann, phone, 6)
     assert len(phone.pushes) == 6
 
 
-def test_retries_without_an_answer_count_too(ann, device, service, moved_clock):
+def test_unanswered_retries_count_too(ann, device, service, moved_clock):
     phone = device(ann)
     unanswered(ann, phone, 1)
     for wait_s in (30, 60):
@@ -158,7 +158,7 @@ def test_retries_without_an_answer_count_too(ann, device, service, moved_clock):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_left_alone_for_30_seconds_and_no_longer(ann, device, moved_clock, kind):
+def test_a_pause_lasts_30_seconds(ann, device, moved_clock, kind):
     phone = device(ann, kind)
     unanswered(ann, phone)
     moved_clock.advance(PAUSE_S - 1)
@@ -167,7 +167,7 @@ def test_it_is_left_alone_for_30_seconds_and_no_longer(ann, device, moved_clock,
     assert (sent(ann), len(phone.pushes)) == ("delivered", 4)
 
 
-def test_the_worker_leaves_it_alone_too(ann, device, service, moved_clock):
+def test_the_worker_does_not_push_to_a_paused_provider(ann, device, service, moved_clock):
     phone = device(ann)
     unanswered(ann, phone, 1)
     moved_clock.advance(20)
@@ -177,7 +177,7 @@ def test_the_worker_leaves_it_alone_too(ann, device, service, moved_clock):
     assert (len(phone.pushes), listed(ann)) == (3, ["pending"] * 3)
 
 
-def test_what_was_pending_is_due_when_the_30_seconds_end(ann, device, service, moved_clock):
+def test_pending_pushes_are_due_when_the_pause_ends(ann, device, service, moved_clock):
     phone = device(ann)
     unanswered(ann, phone)
     moved_clock.advance(10)
@@ -187,7 +187,7 @@ def test_what_was_pending_is_due_when_the_30_seconds_end(ann, device, service, m
     assert (listed(ann), len(phone.messages)) == (["delivered"] * 4, 4)
 
 
-def test_a_push_that_was_not_made_is_no_attempt(ann, bob, device, service, moved_clock):
+def test_a_push_skipped_by_a_pause_is_not_an_attempt(ann, bob, device, service, moved_clock):
     unanswered(ann, device(ann))
     leave(ann)
     phone = device(bob)
@@ -201,7 +201,7 @@ def test_a_push_that_was_not_made_is_no_attempt(ann, bob, device, service, moved
     assert (len(phone.pushes), listed(bob)) == (2, ["delivered"])
 
 
-def test_the_next_attempt_keeps_its_place_in_the_backoff(ann, bob, device, service, moved_clock):
+def test_a_pause_does_not_change_the_backoff(ann, bob, device, service, moved_clock):
     phone = device(bob)
     pending(bob, phone)
     moved_clock.advance(29)
@@ -219,7 +219,7 @@ def test_the_next_attempt_keeps_its_place_in_the_backoff(ann, bob, device, servi
     assert (len(phone.pushes), listed(bob)) == (3, ["delivered"])
 
 
-def test_it_is_forgotten_on_restart(ann, device, service):
+def test_a_restart_ends_a_pause(ann, device, service):
     unanswered(ann, device(ann))
     open_service(service.app, service.settings)
     assert sent(ann) == "delivered"
@@ -229,7 +229,7 @@ def test_it_is_forgotten_on_restart(ann, device, service):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_other_origins_are_not_touched(ann, device, kind):
+def test_a_pause_affects_only_its_own_origin(ann, device, kind):
     phones = {each: device(ann, each) for each in KINDS}
     for _ in range(3):  # the others' answers do not begin its count again either
         phones[kind].then(0)
@@ -239,7 +239,9 @@ def test_other_origins_are_not_touched(ann, device, kind):
     assert len(phones[kind].pushes) == 3
 
 
-def test_what_another_device_has_goes_to_the_one_left_alone_when_that_has_ended(ann, device, service, moved_clock):
+def test_a_delivered_notification_reaches_a_device_of_a_paused_provider_after_the_pause(
+    ann, device, service, moved_clock
+):
     quiet, other = device(ann, "apns"), device(ann)
     for _ in range(3):
         quiet.then(0)
@@ -253,7 +255,7 @@ def test_what_another_device_has_goes_to_the_one_left_alone_when_that_has_ended(
 # The probe
 
 
-def test_while_a_request_probes_another_is_pending_at_once(ann, bob, device, service, moved_clock):
+def test_while_one_request_probes_a_provider_another_is_pending_at_once(ann, bob, device, service, moved_clock):
     probing, waiting = device(ann), device(bob)
     unanswered(ann, probing)
     moved_clock.advance(PAUSE_S + 1)
@@ -269,7 +271,7 @@ def test_while_a_request_probes_another_is_pending_at_once(ann, bob, device, ser
     assert (listed(bob), len(waiting.pushes)) == (["delivered"], 1)
 
 
-def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate, moved_clock):
+def test_the_worker_probes_a_provider_with_one_push_across_all_accounts(ann, bob, device, gate, moved_clock):
     phones = [device(ann), device(bob)]
     unanswered(ann, phones[0])
     assert sent(bob) == "pending"
@@ -286,7 +288,7 @@ def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate,
     retries.batches.finish()
 
 
-def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):
+def test_of_two_pushes_in_one_request_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):
     unanswered(bob, device(bob))
     leave(bob)
     phones = [device(ann), device(ann)]
@@ -297,7 +299,7 @@ def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, devic
     assert [len(phone.messages) for phone in phones] == [1, 1]
 
 
-def test_a_probe_without_an_answer_starts_it_again(ann, device, service, moved_clock):
+def test_an_unanswered_probe_starts_another_pause(ann, device, service, moved_clock):
     phone = device(ann)
     unanswered(ann, phone)
     assert [sent(ann), sent(ann)] == ["pending"] * 2
@@ -313,7 +315,7 @@ def test_a_probe_without_an_answer_starts_it_again(ann, device, service, moved_c
 
 
 @pytest.mark.parametrize("status", [201, 403, 429, 503])
-def test_a_probe_with_any_answer_ends_it(ann, device, moved_clock, status):
+def test_an_answered_probe_ends_the_pause(ann, device, moved_clock, status):
     phone = device(ann)
     unanswered(ann, phone)
     moved_clock.advance(PAUSE_S + 1)
@@ -323,7 +325,7 @@ def test_a_probe_with_any_answer_ends_it(ann, device, moved_clock, status):
     assert len(phone.pushes) == 5
 
 
-def test_after_it_has_ended_it_takes_three_again(ann, device, moved_clock):
+def test_after_a_pause_it_takes_three_unanswered_pushes_to_pause_again(ann, device, moved_clock):
     phone = device(ann)
     unanswered(ann, phone)
     moved_clock.advance(PAUSE_S + 1)

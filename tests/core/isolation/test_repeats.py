@@ -1,4 +1,4 @@
-"""A repeat never delays anybody else."""
+"""A repeat never delays pushes of another account."""
 
 import pytest
 

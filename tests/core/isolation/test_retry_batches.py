@@ -9,9 +9,7 @@ from tests.support.isolation import KINDS, account, in_thread, later, listed, pe
 # The worker
 
 
-def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_another(
-    ann, bob, device, gate, moved_clock
-):
+def test_a_hanging_provider_does_not_delay_retries_of_another_account(ann, bob, device, gate, moved_clock):
     pending(ann, device(ann))
     moved_clock.advance(30)
     gate.close(ann)
@@ -45,7 +43,7 @@ def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, se
     assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 25, 25, 50)
 
 
-def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_that_has_ended(
+def test_retries_that_fall_due_during_an_accounts_batch_start_when_the_batch_ends(
     ann, device, gate, service, moved_clock
 ):
     phone = device(ann)
@@ -92,7 +90,7 @@ def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_th
     assert gate.most_accounts == 8
 
 
-def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device, service, moved_clock, monkeypatch):
+def test_a_failing_batch_does_not_affect_others_and_is_retried(ann, bob, device, service, moved_clock, monkeypatch):
     for caller in (ann, bob):
         pending(caller, device(caller))
     moved_clock.advance(30)
@@ -113,7 +111,7 @@ def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device,
 
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("kind", ["apns", "fcm"])
-def test_retry_after_is_waited_for_by_the_worker_and_nobody_sleeps(ann, device, service, moved_clock, kind, status):
+def test_the_worker_waits_for_retry_after_without_blocking_a_thread(ann, device, service, moved_clock, kind, status):
     phone = device(ann, kind).then(status, Retry_After="100")
     assert sent(ann) == "pending"
     later(service, moved_clock, 99)

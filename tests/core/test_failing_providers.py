@@ -1,4 +1,4 @@
-"""A provider's bad day must not affect other providers, nor prolong a request."""
+"""A failing provider does not affect other providers and does not prolong a request."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def device(owner, kind, phone):
 
 
 @pytest.mark.parametrize("answer", [(500, ""), (400, "invalid_grant")])
-def test_oauth_that_fails_is_asked_once_for_all_devices_and_apple_gets_its_push(owner, apns, fcm, answer):
+def test_a_failing_oauth_token_request_is_made_once_and_apns_still_gets_its_push(owner, apns, fcm, answer):
     iphone = device(owner, "apns", apns.phone())
     for _ in range(3):
         device(owner, "fcm", fcm.phone())
@@ -34,7 +34,7 @@ def test_oauth_that_fails_is_asked_once_for_all_devices_and_apple_gets_its_push(
 
 
 @pytest.mark.parametrize("expires_in", [10**12, -5, 0, "abc", [1], None, 1e300])
-def test_a_strange_life_of_an_oauth_token_does_no_harm(owner, fcm, monkeypatch, expires_in):
+def test_an_invalid_lifetime_of_an_oauth_token_does_not_stop_pushes(owner, fcm, monkeypatch, expires_in):
     phone = device(owner, "fcm", fcm.phone())
     told = {"expires_in": expires_in}
     monkeypatch.setattr(fcm_module, "parsed", lambda reply: base.parsed(reply) | told)
@@ -55,7 +55,7 @@ def test_nothing_is_sent_when_no_time_is_left_for_an_answer(service, apns, moved
     assert (answer.outcome, answer.was_tried, phone.pushes) == (Outcome.TRANSIENT, False, [])
 
 
-def test_a_fault_of_ours_in_pushing_counts_as_an_attempt_and_ends_after_a_day(
+def test_an_exception_while_pushing_counts_as_an_attempt_and_fails_after_a_day(
     owner, service, apns, moved_clock, monkeypatch
 ):
     device(owner, "apns", apns.phone())
@@ -83,7 +83,7 @@ def test_retries_whose_outcome_cannot_be_recorded_are_due_again_when_their_lease
     assert owner.listed()[0]["status"] == "delivered"
 
 
-def test_what_was_only_put_off_is_given_up_after_a_day(owner, service, apns, moved_clock, monkeypatch):
+def test_a_push_that_was_only_postponed_fails_after_a_day(owner, service, apns, moved_clock, monkeypatch):
     device(owner, "apns", apns.phone())
     left_alone = push.Answer(Outcome.TRANSIENT, "Left alone.", 30, was_tried=False)
     monkeypatch.setattr(push, "send", lambda pushes, _: [left_alone] * len(pushes))
@@ -93,7 +93,7 @@ def test_what_was_only_put_off_is_given_up_after_a_day(owner, service, apns, mov
     assert owner.listed()[0]["status"] == "failed"
 
 
-def test_putting_off_takes_all_that_is_due_on_the_device(owner, service, apns, moved_clock, monkeypatch):
+def test_postponing_a_device_postpones_all_its_due_pushes(owner, service, apns, moved_clock, monkeypatch):
     device(owner, "apns", apns.phone())
     seen = []
     left_alone = push.Answer(Outcome.TRANSIENT, "Left alone.", 30, was_tried=False)
@@ -116,7 +116,7 @@ def test_the_same_apns_token_in_capitals_is_the_same_device(owner, apns):
     assert len(ids) == 1
 
 
-def test_apple_gets_no_more_new_tokens_than_it_takes_however_often_it_calls_one_too_old(owner, apns, moved_clock):
+def test_apns_gets_no_more_new_tokens_than_its_limit_however_often_it_reports_one_expired(owner, apns, moved_clock):
     phone = device(owner, "apns", apns.phone())
     for _ in range(4):
         phone.then(403, "ExpiredProviderToken").then(403, "ExpiredProviderToken")
@@ -126,7 +126,7 @@ def test_apple_gets_no_more_new_tokens_than_it_takes_however_often_it_calls_one_
     assert len(tokens) == 2
 
 
-def test_a_token_from_before_the_clock_was_set_is_made_anew(owner, apns, moved_clock):
+def test_a_provider_token_is_renewed_after_the_clock_was_set(owner, apns, moved_clock):
     phone = device(owner, "apns", apns.phone())
     owner.send()
     moved_clock.set_wall(clock.now_ms() - 7_200_000)
@@ -146,7 +146,7 @@ def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns
     assert apns.connections == before + 1
 
 
-def test_few_origins_are_remembered_however_many_do_not_answer(service):
+def test_the_number_of_remembered_unanswering_origins_is_limited(service):
     pauses = push.Pauses()
     for number in range(3 * push.MAX_KEPT_ORIGINS):
         pauses.note(f"https://{number}.example.com", {"token"}, has_answered=False)
