@@ -305,7 +305,7 @@ def test_queries_are_in_the_store_and_in_models_alone(path):
     assert found == [] or may(module_of(path), MAY_QUERY)
 
 
-def test_that_test_finds_the_queries_of_the_store():
+def test_the_check_of_queries_finds_those_of_the_store():
     assert {"Account", "Session"} <= model_names()
     assert all(list(queries(MODULES[name])) for name in ("models", "store.sessions", "store.notifications"))
 
@@ -323,7 +323,7 @@ def test_every_transaction_names_the_accounts_whose_rows_it_writes(path):
     assert [named(path, call) for call in transactions(path) if not call.args] == []
 
 
-def test_that_test_finds_the_transactions():
+def test_the_check_of_transactions_finds_transactions():
     found = {module_of(path) for path in FILES if list(transactions(path))}
     assert {"cli.accounts", "models", "core.delivery", "store.database", "store.server_notes"} <= found
 

@@ -18,7 +18,7 @@ def ends():
         yield ours, theirs
 
 
-def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_clock):
+def test_a_slowly_arriving_request_is_ended_after_10_seconds(ends, moved_clock):
     ours, theirs = ends
     ours.begin(clock.monotonic_s(), 1_000)
     received = b""
@@ -29,13 +29,13 @@ def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_c
     assert READ_S == 10 and received == b"x" * 10 and ours.is_over
 
 
-def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
+def test_a_connection_that_stops_sending_is_ended_at_its_timeout(ends, monkeypatch):
     monkeypatch.setattr(connections, "READ_S", 0.05)
     ends[0].begin(clock.monotonic_s(), 1_000)
     assert ends[0].read() == b""
 
 
-def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_end(ends):
+def test_a_request_above_the_limit_of_bytes_on_the_wire_is_ended(ends):
     ours, theirs = ends
     theirs.sendall(b"x" * 1_000)
     assert len(ours.read()) == 1_000
@@ -43,7 +43,7 @@ def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_
     assert ours.read() == b"" and ours.is_over
 
 
-def test_bytes_that_came_with_the_request_before_count_too(ends):
+def test_bytes_received_with_the_previous_request_count_too(ends):
     ours, theirs = ends
     ours.unread(b"x" * 999)
     ours.begin(clock.monotonic_s(), 1_000)
@@ -51,7 +51,7 @@ def test_bytes_that_came_with_the_request_before_count_too(ends):
     assert (ours.read(999), ours.read(), ours.read()) == (b"x" * 999, b"yz", b"")
 
 
-def test_so_many_bytes_are_read_as_were_asked_for_and_the_rest_next(ends):
+def test_reading_returns_the_requested_number_of_bytes_and_keeps_the_rest(ends):
     ours, theirs = ends
     theirs.sendall(b"abcdef")
     assert (ours.read(0), ours.read(2), ours.rest) == (b"", b"ab", b"cdef")
@@ -73,7 +73,7 @@ def test_a_request_in_pieces_is_gathered_without_blocking(ends):
 
 
 @pytest.mark.parametrize("end", ["time", "bytes", "closed", "reset"])
-def test_nobody_waits_for_more_than_will_come(ends, moved_clock, end):
+def test_reading_does_not_wait_beyond_the_end_of_the_body(ends, moved_clock, end):
     ours, theirs = ends
     ours.begin(clock.monotonic_s(), 2 if end == "bytes" else 1_000)
     theirs.sendall(b"ab")

@@ -88,7 +88,7 @@ def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypat
     assert seen == [allowed, one, allowed, one] and len(one) == 1 and one <= allowed
 
 
-def test_where_the_cores_cannot_be_chosen_all_goes_on_as_before(monkeypatch):
+def test_without_cpu_affinity_support_the_service_works(monkeypatch):
     def refused(*_):
         raise PermissionError
 

@@ -25,7 +25,7 @@ def of(client, number):
     return [Asked(client) for _ in range(number)]
 
 
-def test_two_have_a_turn_and_the_others_get_one_in_their_order(turns):
+def test_two_long_requests_run_at_once_and_others_follow_in_order(turns):
     first, second, third, fourth = of("a", 4)
     assert [turns.begin(one) for one in (first, second, third, fourth)] == [True, True, False, False]
     assert turns.begin(first)  # it has its turn still
@@ -67,7 +67,7 @@ def test_a_thread_that_waits_gives_up_the_turn_of_the_connection_that_it_serves(
     assert turns.end_own() == [third] and list(turns.running) == [second, third]
 
 
-def test_a_client_with_enough_that_wait_is_told_so_and_so_are_all_once_there_are_too_many(turns, monkeypatch):
+def test_waiting_requests_are_limited_per_client_and_in_total(turns, monkeypatch):
     monkeypatch.setattr(long_turns, "MAX_WAITING_OF_CLIENT", 2)
     monkeypatch.setattr(long_turns, "MAX_WAITING", 3)
     for one in of("a", 4):

@@ -257,7 +257,7 @@ def test_a_web_socket_gets_each_message_in_a_frame(server, frames):
     wait_until(lambda: status(server, id_) == "delivered")
 
 
-def test_its_pings_are_answered(server, frames):
+def test_pings_of_a_web_socket_are_answered(server, frames):
     frames.send(Ping(b"are you there"))
     assert frames.event() == Pong(bytearray(b"are you there"))
     frames.send(TextMessage("ignored"))

@@ -68,7 +68,7 @@ def test_a_scripts_result_is_returned(redis, connect):
     assert [client.run(WRITE, [client.key("n")], []) for _ in range(3)] == [1, 2, 3]
 
 
-def test_32_threads_at_once_are_answered_each_with_its_own(redis, connect):
+def test_each_of_32_threads_gets_its_own_answer(redis, connect):
     client, answers = connect(redis.url), {}
 
     def ask(number):
@@ -122,7 +122,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("serve, reason", FAULTS.values(), ids=FAULTS)
-def test_a_redis_that_fails_is_left_alone_and_that_is_logged_once(connect, caplog, monkeypatch, serve, reason):
+def test_a_failing_redis_is_skipped_and_logged_once(connect, caplog, monkeypatch, serve, reason):
     monkeypatch.setattr(redis_client, "TRIED_EVERY_S", UNDELAYED_S)
     if serve is not silent:
         monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
@@ -138,14 +138,14 @@ def test_a_redis_that_fails_is_left_alone_and_that_is_logged_once(connect, caplo
     assert re.fullmatch(cannot(f"({reason})"), line)
 
 
-def test_a_redis_that_is_not_there_is_left_alone(connect, caplog, monkeypatch):
+def test_an_unreachable_redis_is_skipped(connect, caplog, monkeypatch):
     monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
     client = connect(f"redis://:{PASSWORD}@127.0.0.1:{free_port()}")
     assert client.run(ECHO, [], [1]) is None
     assert wait_until(lambda: warnings(caplog)) == [cannot("Connection refused")]
 
 
-def test_a_name_that_nobody_knows_keeps_no_request_waiting(connect, monkeypatch, caplog):
+def test_an_unresolvable_redis_name_delays_no_request(connect, monkeypatch, caplog):
     looked_up = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: looked_up.wait(UNDELAYED_S) and [])
     client = connect(f"redis://:{PASSWORD}@redis.example.org")
@@ -180,7 +180,7 @@ def test_a_slowly_dripping_redis_gets_no_more_time_than_a_silent_one(connect):
     over.set()
 
 
-def test_a_redis_that_hangs_is_left_alone_until_it_answers_again(redis_server, connect, caplog, often_tried):
+def test_a_hanging_redis_is_skipped_until_it_answers_again(redis_server, connect, caplog, often_tried):
     client = connect(redis_server.url)
     wait_until(lambda: client.run(ECHO, [], [1]))
     redis_server.process.send_signal(signal.SIGSTOP)
@@ -213,7 +213,7 @@ def test_a_redis_that_was_killed_is_used_again_once_it_is_back(redis, connect, c
 
 
 @pytest.mark.parametrize("command", [("SCRIPT", "FLUSH"), ("FLUSHALL",), ("FLUSHDB",)], ids=" ".join)
-def test_a_redis_that_forgot_goes_on_at_once(redis, connect, caplog, command):
+def test_a_redis_that_lost_its_data_or_scripts_is_used_again_at_once(redis, connect, caplog, command):
     client = connect(redis.url)
     assert client.run(WRITE, [client.key("n")], []) == 1
     redis.ask(*command)
@@ -233,7 +233,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("begin, end, reason", REFUSALS.values(), ids=REFUSALS)
-def test_a_redis_that_takes_no_writes_is_left_alone_until_it_does(
+def test_a_read_only_redis_is_skipped_until_it_accepts_writes(
     redis, connect, caplog, often_tried, begin, end, reason
 ):
     client = connect(redis.url)
@@ -255,7 +255,7 @@ def test_a_connection_that_was_closed_while_nobody_used_it_is_no_failure(redis, 
     assert warnings(caplog) == []
 
 
-def test_a_wrong_password_is_said_without_it(redis, connect):
+def test_a_wrong_password_is_reported_without_the_password(redis, connect):
     client = connect(f"redis://somebody:{PASSWORD}@127.0.0.1:{redis.port}")
     assert client.fault() == "AuthenticationError"
 

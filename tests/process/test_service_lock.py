@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POS
 WAITS = "is using the database"
 
 
-def test_a_second_service_says_at_once_for_whom_it_waits_and_serves_when_that_has_ended(start):
+def test_a_second_service_names_the_first_and_serves_when_the_first_ends(start):
     first = start().wait_until_ready()
     second = start()
     wait_until(lambda: WAITS in second.log)
@@ -35,7 +35,7 @@ def test_a_second_service_on_the_same_port_takes_over_when_the_first_ends(start)
     assert second.wait_until_ready().get("/healthz").status == 200
 
 
-def test_after_kill_9_of_all_processes_the_next_service_waits_for_nobody(start):
+def test_after_kill_9_of_all_processes_the_next_service_starts_at_once(start):
     first = start().wait_until_ready()
     first.kill()
     second = start().wait_until_ready()

@@ -228,7 +228,7 @@ def test_a_fault_of_the_feed_ends_nothing(hub, connect):
     assert client.recv(100) == b"one\n"
 
 
-def test_of_one_key_the_fifth_ends_the_oldest(hub, connect):
+def test_the_fifth_stream_of_a_key_closes_its_oldest(hub, connect):
     clients = [connect(Tape()) for _ in range(5)]
     assert read_to_end(clients[0]) == b""
     assert len(hub.streams) == 4

@@ -68,7 +68,7 @@ def crowd_of():
         crowd.end()
 
 
-def test_so_many_have_a_turn_at_once_and_the_others_in_the_order_in_which_they_came(crowd_of):
+def test_a_fixed_number_run_at_once_and_others_follow_in_order(crowd_of):
     crowd = crowd_of(2, {"all": 9}, PATIENCE_S, refuse)
     for name in "abcde":
         crowd.come(name)
@@ -107,7 +107,7 @@ def test_a_turn_goes_to_the_queues_one_after_the_other(crowd_of):
     assert crowd.order == ["first", "f1", "m1", "f2", "m2", "m3", "m4"]
 
 
-def test_one_alone_cannot_fill_a_queue(crowd_of):
+def test_one_client_cannot_fill_the_queue(crowd_of):
     crowd = crowd_of(1, {"all": 9}, PATIENCE_S, refuse, of_one=2)
     crowd.come("a", who="x")
     for name in ("b", "c", "d"):

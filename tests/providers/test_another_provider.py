@@ -136,7 +136,7 @@ def test_every_provider_declares_its_names(kind):
     assert provider.hint.endswith(".") and provider.answers[0].outcome is Outcome.DELIVERED
 
 
-def test_its_variable_is_one_of_the_settings():
+def test_the_variable_of_a_provider_is_one_of_the_settings():
     assert "LOFT_URL" in {variable.name for variable in variables()}
     assert load({"LOFT_URL": "https://loft.example.org/"}).providers["pigeon"] == "https://loft.example.org"
     with pytest.raises(SettingError) as refused:

@@ -208,7 +208,7 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
 
 
 @pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
-def test_one_whose_connection_closed_without_an_answer_is_not_repeated(apns, to, is_kept):
+def test_a_request_whose_connection_closed_without_an_answer_is_not_repeated(apns, to, is_kept):
     if is_kept:
         send_all(to(apns.phone()), PLENTY_S)
     phone = apns.phone().then(0)
@@ -241,7 +241,7 @@ def test_one_whose_answer_speaks_of_a_refusal_is_not_repeated(authority, head):
     assert len(came) == 1
 
 
-def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apns, to):
+def test_an_accepted_request_on_a_closed_connection_is_not_repeated(apns, to):
     send_all(to(apns.phone()), PLENTY_S)
     some = phones(apns, 12)
     apns.inject(0, every=13)  # the connection closes when it has taken the last of them, and none was answered
@@ -281,7 +281,7 @@ def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
     assert [reply.failure for reply in replies] == ["it did not answer in time"] * 4
 
 
-def test_an_answer_that_comes_too_late_is_none(apns, to):
+def test_a_late_answer_counts_as_no_answer(apns, to):
     phone = apns.phone().then(200, after_s=1)
     began = time.monotonic()
     (reply,) = send_all(to(phone), 0.3)

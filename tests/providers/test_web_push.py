@@ -113,7 +113,7 @@ def test_after_the_owner_removed_the_last_device_the_history_is_all_there_is(own
     assert browser.messages == []
 
 
-def test_a_dead_device_beside_a_living_one_does_no_harm(owner, browser, push_service):
+def test_a_dead_device_does_not_affect_pushes_to_another(owner, browser, push_service):
     living = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": living.subscription})
     browser.then(410)
@@ -206,7 +206,7 @@ def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_t
     assert listed_status(owner) == "delivered"
 
 
-def test_one_accounts_backlog_is_not_in_front_of_the_others(owner, pro, browser, push_service, service, moved_clock):
+def test_the_backlog_of_one_account_does_not_delay_another(owner, pro, browser, push_service, service, moved_clock):
     for _ in range(60):
         browser.then(503)
         owner.send()

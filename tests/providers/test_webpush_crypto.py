@@ -52,7 +52,7 @@ def test_a_browser_decrypts_its_push(browser, keys, length):
     assert len(body) == length + 103 <= 4_096
 
 
-def test_another_browser_and_a_browser_with_another_secret_cannot_read_it(browser, keys):
+def test_a_message_cannot_be_read_by_another_browser_or_with_another_secret(browser, keys):
     body = webpush_crypto.encrypted(b"the door code", keys)
     other, stranger = Browser(browser.endpoint), Browser(browser.endpoint)
     other.private_key = browser.private_key

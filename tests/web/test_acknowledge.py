@@ -35,7 +35,7 @@ def test_a_second_time_is_answered_alike_and_keeps_the_first_time(owner, rings, 
 
 
 @pytest.mark.parametrize("data", [None, b"", b"{}", b'{"x": 1}', b"not JSON", b"\xff"])
-def test_its_body_does_not_matter(owner, rings, data):
+def test_the_body_of_an_acknowledgement_is_ignored(owner, rings, data):
     assert owner.post(f"/notifications/{rings}/acknowledge", data=data).status_code == 200
 
 

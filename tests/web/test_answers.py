@@ -217,7 +217,7 @@ def test_the_page_of_acknowledge_says_that_it_was_even_if_a_newer_notification_r
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("is_known", [True, False])
-def test_the_address_leaks_to_nobody_and_sets_no_cookie(service, owner, browser, method, is_known):
+def test_the_address_of_an_answer_sends_no_referrer_and_sets_no_cookie(service, owner, browser, method, is_known):
     ask(owner)
     headers = press(service, paths(browser)["Yes"] if is_known else "/a/x", method, headers=BROWSER).headers
     assert (headers["Referrer-Policy"], headers["Cache-Control"]) == ("no-referrer", "no-store")

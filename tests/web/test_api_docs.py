@@ -80,7 +80,7 @@ def media_of(node):
             yield from media_of(inner)
 
 
-def test_its_examples_are_as_its_schemas_say():
+def test_examples_match_their_schemas():
     found = list(media_of(DOCUMENT))
     assert len(found) > 30
     for media in found:
@@ -182,7 +182,7 @@ def test_the_documents_limits_are_those_of_the_code():
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
 
 
-def test_its_kinds_of_devices_are_the_providers_and_their_tokens_as_long():
+def test_device_kinds_and_token_lengths_are_those_of_the_providers():
     inputs = {one["properties"]["kind"]["const"]: one for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]}
     assert sorted(inputs) == sorted(PROVIDERS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
     forms = {kind: provider.token_form for kind, provider in PROVIDERS.items() if provider.token_form}
@@ -331,7 +331,7 @@ def test_errors_of_the_reference_have_the_rest_shape(service, path):
     assert service.client.get(f"{path}/").json["code"] == "NOT_FOUND"
 
 
-def test_the_largest_body_that_it_tells_of_is_the_default():
+def test_the_documented_largest_body_is_the_default():
     default = next(one.default for one in config.variables() if one.name == "MAX_BODY_BYTES")
     told = DOCUMENT["components"]["responses"]["TooLarge"]
     assert int(default) == 2**20 and "1 MiB" in told["description"]

@@ -83,7 +83,7 @@ def test_an_invalid_topic_is_unknown(pro, path):
 
 
 @each("segment", sorted(app.OWN_SEGMENTS - {""}))
-def test_no_address_of_ours_begins_like_a_topic(pro, segment):
+def test_no_route_of_pocketbell_begins_like_a_topic(pro, segment):
     for path in (f"/{segment}", f"/{segment}/job-7"):
         answer = pro.request("PUT", path, data="x")
         assert answer.status_code in (404, 405)

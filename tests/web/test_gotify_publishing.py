@@ -63,7 +63,7 @@ OURS = {-1: 1, 0: 1, 1: 2, 2: 2, 3: 2, 4: 3, 5: 3, 7: 3, 8: 4, 9: 4, 10: 5, 11: 
 
 
 @each("theirs, ours", OURS.items())
-def test_a_priority_of_gotify_is_one_of_ours(pro, theirs, ours):
+def test_each_gotify_priority_maps_to_a_priority(pro, theirs, ours):
     for sent in (theirs, str(theirs)):
         assert publish(pro, {"message": "x", "priority": sent}).json["priority"] == theirs
         assert pro.listed("?limit=1")[0]["priority"] == ours
@@ -139,7 +139,7 @@ def test_json_that_is_none_is_refused(pro, data):
         (b'--x\r\nContent-Disposition: form-data; name="message"\r\n\r\nx', f"{MULTIPART}; boundary=x", 400),
     ],
 )
-def test_a_broken_form_is_no_fault_of_ours(pro, data, content_type, status):
+def test_a_malformed_form_causes_no_500(pro, data, content_type, status):
     assert publish(pro, data=data, content_type=content_type).status_code == status
 
 

@@ -133,7 +133,7 @@ def test_the_owner_is_told_why_an_event_was_refused(owner, hook, turns, service)
 
 @each("number", ["0.1", "1", "1e5", "-0.0", "12345678901234567890"])
 @each("first", ["0", "-0"])
-def test_to_parse_many_numbers_of_an_event_calls_no_function_of_ours_for_each(number, first):
+def test_parsing_many_numbers_calls_no_python_function_for_each(number, first):
     def calls(count):
         counted = 0
 

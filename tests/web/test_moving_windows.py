@@ -151,7 +151,7 @@ STEPS = st.lists(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(STEPS)
-def test_redis_answers_whatever_memory_answers(redis, in_redis, in_memory, moved_clock, steps):
+def test_redis_and_memory_give_the_same_answers(redis, in_redis, in_memory, moved_clock, steps):
     redis.ask("FLUSHALL")
     in_memory.reset()
     for seconds, groups in steps:
@@ -175,7 +175,7 @@ def keys_in(redis):
 
 
 @each("by_s", [-3_600, -2])
-def test_a_clock_of_redis_that_is_set_back_locks_nobody_out(in_redis, moved_clock, by_s):
+def test_setting_back_the_clock_of_redis_locks_out_no_client(in_redis, moved_clock, by_s):
     assert [one.refused for one in in_redis.count((A,), (A,), (A,))] == [None, None, 0]
     moved_clock.advance(by_s)
     assert [one.refused for one in in_redis.count((A,), (A,), (A,))] == [None, None, 0]

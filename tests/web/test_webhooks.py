@@ -223,7 +223,7 @@ def test_another_method_is_405_and_told_the_right_ones(service, owner, hook, met
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_get_put_and_a_slash_at_the_end_are_as_good_as_post(service, owner, hook, method):
+def test_get_put_and_a_trailing_slash_work_like_post(service, owner, hook, method):
     for path in (hook.code, f"{hook.code}/"):
         assert ask(service, path, method=method, data=b'{"title": "t", "message": "m"}').status_code == 200
         assert last(owner) == ("t", "m")
