@@ -49,10 +49,10 @@ def at_most(what: str, value: float, must: float, moonshot: float, unit: str = "
     return Row(what, *goals, seen, value <= must, value <= moonshot)
 
 
-def at_least(what: str, value: float, must: float, moonshot: float, unit: str = "", more: str = "") -> Row:
+def at_least(what: str, value: float, must: float, moonshot: float, more: str = "") -> Row:
     """A figure with a lower limit."""
-    seen = f"{_shown(value)}{unit}{'; ' + more if more else ''}"
-    goals = (f"≥ {_shown(must)}{unit}", f"{_shown(moonshot)}{unit}")
+    seen = f"{_shown(value)}{'; ' + more if more else ''}"
+    goals = (f"≥ {_shown(must)}", _shown(moonshot))
     return Row(what, *goals, seen, value >= must, value >= moonshot)
 
 
@@ -238,7 +238,7 @@ class Person(NamedTuple):
     keys: list[str]
 
 
-def people(number: int, keys_each: int, plan: str = "scale", name: str = "person") -> list[Person]:
+def people(number: int, keys_each: int, name: str = "person") -> list[Person]:
     """Create accounts with keys in the open database."""
     from core import accounts
     from process import clock
@@ -247,7 +247,7 @@ def people(number: int, keys_each: int, plan: str = "scale", name: str = "person
     made = []
     for place in range(number):
         with transaction(EVERYBODY):
-            account = accounts.create_account(f"{name}{place}@example.org", plan, "UTC", clock.now_ms())
+            account = accounts.create_account(f"{name}{place}@example.org", "scale", "UTC", clock.now_ms())
         with transaction(account.seq):
             keys = [accounts.create_key(account.seq, "bench", clock.now_ms())[1] for _ in range(keys_each)]
         made.append(Person(account.seq, account.email, keys))

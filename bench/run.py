@@ -36,10 +36,10 @@ def clients(scratch: Path, port: int) -> dict[str, Client]:
     return {name: Client(scratch, port, wanted) for name, wanted in requests_of(keys, codes).items()}
 
 
-def sliced(client: Client, worker: int, connections: int, seconds: int = 1) -> tuple[Load, float]:
+def sliced(client: Client, worker: int) -> tuple[Load, float]:
     """Run one slice; the load, and the server's CPU per request in µs."""
     before = cpu_s(worker)
-    load = client.run(connections, seconds)
+    load = client.run(CONNECTIONS, 1)
     return load, (cpu_s(worker) - before) / load.answered * 1e6
 
 
@@ -59,7 +59,7 @@ def rows(scratch: Path) -> Iterator[Row]:
         load["hello"] = Client(scratch, hello.port, [Request("GET", "/")])
         measure.keep_with_service(workers["hello"])
         for name, client in load.items():
-            sliced(client, workers[name], CONNECTIONS)
+            sliced(client, workers[name])
         seen = [pairs(load, workers, number) for number in range(ROUNDS)]
         yield from cost_rows(seen)
         yield latency_row(load)
@@ -77,7 +77,7 @@ def pairs(load: dict[str, Client], workers: dict[str, int], number: int) -> dict
     seen, kinds = {}, [name for name in load if name != "hello"]
     for name in kinds[:: 1 if number % 2 else -1]:
         order = ("hello", name)[:: 1 if number % 2 else -1]
-        both = {one: sliced(load[one], workers[one], CONNECTIONS) for one in order}
+        both = {one: sliced(load[one], workers[one]) for one in order}
         seen[name] = (both[name], both["hello"])
     return seen
 

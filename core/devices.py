@@ -127,7 +127,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
         return device.change(**seen), token
 
 
-def resync(device: Device, subscription: Any, now: int) -> None:
+def resync(device: Device, subscription: Any) -> None:
     """Give the device the new subscription that its service worker sends.
 
     Raises `Refused` (401) if the device was removed, (409) if another one has that subscription.

@@ -120,7 +120,7 @@ def sync_device() -> tuple[dict[str, Any], int]:
 
 def resync_device() -> dict[str, Any]:
     """POST /app/devices/resync: a browser's new subscription, from its service worker, signed in or not."""
-    devices.resync(current().device, read_fields("subscription").get("subscription"), clock.now_ms())
+    devices.resync(current().device, read_fields("subscription").get("subscription"))
     return {"ok": True, "id": current().device.id}
 
 

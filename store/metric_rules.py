@@ -96,7 +96,6 @@ LATEST_VALUES = (
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
 IS_FIRING = "state = 'firing'"
-COUNT_FIRING = f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}"
 WATCHED = Query(
     Watched,
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"

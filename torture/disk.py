@@ -100,8 +100,8 @@ class Trouble:
 
 
 @contextmanager
-def _serving(what: str, data_dir: Path, hooks: int = 40, **options: object) -> Iterator[Trouble]:
-    (account,) = seed(data_dir, [OWNER], hooks=hooks)
+def _serving(what: str, data_dir: Path, **options: object) -> Iterator[Trouble]:
+    (account,) = seed(data_dir, [OWNER], hooks=40)
     with started(data_dir, **options) as server:
         yield Trouble(what, server, account)
 

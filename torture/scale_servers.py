@@ -133,11 +133,11 @@ class Site:
         self.services[place].process.wait()
         self.start(place)
 
-    def wait_until_well(self, within_s: float = 30) -> float:
+    def wait_until_well(self) -> float:
         """Wait until both services say that they are well; how long that took."""
         began = time.monotonic()
         for server in self.services:
-            wait_until(lambda server=server: is_well(server), within_s)
+            wait_until(lambda server=server: is_well(server), 30)
         return time.monotonic() - began
 
     def log(self) -> str:

@@ -209,7 +209,7 @@ def test_a_repeat_to_a_subscription_that_is_gone_does_not_remove_the_device_that
     ring(owner)
     ((device,), new) = Device.select(), push_service.browser()
     browser.then(410)
-    meanwhile(lambda: devices.resync(device, new.subscription, moved_clock.ms))
+    meanwhile(lambda: devices.resync(device, new.subscription))
     every(service, moved_clock, 60, 2)
     assert [one["id"] for one in owner.get("/devices").json["devices"]] == [device.id]
     assert (len(browser.pushes), bodies(new)) == (2, ["full"])
