@@ -22,7 +22,7 @@ from wire.notification import Content
 
 LATEST = 6
 CHART_DAYS = 14
-PATHS = {  # where the owner does something about a need
+PATHS = {  # the page for each kind of need
     "alarm": "/app/notifications/{}",
     "storage": "/app/notifications",
     "no device": "/app/devices",

@@ -35,7 +35,7 @@ from wire.notification import PRIORITY_WORDS, bare
 Page = str | BaseResponse | tuple[str, int]
 
 
-# The words of a page, in place of a sentence that programs get, too.
+# How a page words sentences that programs get, too.
 FOR_PEOPLE = {
     re.compile(r"(\w+) (?:must not be blank|is required)\."): r"Enter a \1.",
     re.compile(r"color must be written like (.+)\."): r"Write the colour like \1.",

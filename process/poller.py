@@ -1,4 +1,4 @@
-"""Tells which sockets have something to read, or take more: each once for each time it is watched.
+"""Reports sockets that can be read or written, each once for each time it is watched.
 
 Any number of threads may wait at the same time.
 """

@@ -1,5 +1,5 @@
-// Forms that need no button once scripts run: saves a choice when it changes, and filters icons and senders
-// by their names. Without scripts there are buttons, and all of them.
+// Makes forms quicker: saves a choice when it changes, and filters icons and senders
+// by their names. Without scripts there are buttons, and no filter.
 "use strict";
 
 // Shows the page in the theme that was just saved.

@@ -114,8 +114,8 @@ if (setting) {
 }
 if (location.hash === "#search") search()?.focus();
 
-// A row that is opened in the list beside a page stays where it was; after another way to the page, its row is shown.
-// Whoever opened it with the keyboard is at its heading, and after Escape at its row again.
+// Opening a row keeps the list beside the page scrolled as it was; a page opened otherwise scrolls to its row.
+// After the keyboard opened it, the heading has the focus; after Escape, its row.
 document.querySelector(".split > .list")?.addEventListener("click", (event) => {
   const row = event.target.closest("a.row"), byKey = event.detail === 0;
   if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top, byKey]));

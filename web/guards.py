@@ -27,7 +27,7 @@ from wire.ntfy import NtfyRefused, authorization, user_and_password
 
 HOME = "/app/"
 MAX_TOPICS = 20  # in one request
-# What a User-Agent has in it, by the first that is found: each browser and system names others, too.
+# Parts of a User-Agent, most specific first: most browsers and systems name others, too. The first match counts.
 BROWSERS = {
     **{"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"},
     **{"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"},
