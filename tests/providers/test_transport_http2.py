@@ -31,8 +31,9 @@ def apns(authority):
 
 
 @pytest.fixture(autouse=True)
-def trusted(authority):
+def trusted(authority, monkeypatch):
     transport.trust(authority.ca_file)
+    monkeypatch.setattr(transport, "CONNECT_TIMEOUT_MS", PLENTY_S * 1000)  # a handshake may wait for a processor
     yield
     transport.trust(None)
 
@@ -279,6 +280,15 @@ def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
         replies = send_all(some, 0.4)
         assert time.monotonic() - began <= 0.4 + LATE_S
     assert [reply.failure for reply in replies] == ["it did not answer in time"] * 4
+
+
+def test_a_connection_that_takes_too_long_is_given_up_before_the_deadline(monkeypatch):
+    monkeypatch.setattr(transport, "CONNECT_TIMEOUT_MS", 1)
+    with listening(ignore) as listener:
+        began = time.monotonic()
+        (reply,) = send_all([Request(f"https://localhost:{listener.port}/push", {}, b"body", True)], PLENTY_S)
+        assert time.monotonic() - began < PLENTY_S
+    assert (reply.status, reply.failure) == (0, "it did not answer in time")
 
 
 def test_a_late_answer_counts_as_no_answer(apns, to):
