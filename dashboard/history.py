@@ -65,7 +65,7 @@ def show_history() -> Page:
 
 def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
     values = _list(asked, found, span, newest, _select())
-    if not page.is_phone():  # too narrow for what stands beside the list
+    if not page.is_phone() and not current().account.has_dense_rows:  # these take the whole width
         values |= last_days(current().account, clock.now_ms()) | {"rang": _rang()}
     return render_template("history.html", problem=problem, **values)
 

@@ -2,17 +2,15 @@
 
 from flask import redirect, render_template
 
-from core import alarms, deletion, digests, plans
+from core import alarms, deletion, plans
 from dashboard import history, page
 from dashboard.page import Page
 from process import clock
 from providers import PROVIDERS
 from store import alarms as stored_alarms
 from store import buttons, deliveries, held_notifications, notifications
-from store.notifications import Entry
 from web.context import current, request
 from wire.errors import Refused
-from wire.notification import DEFAULT_PRIORITY
 
 MAX_SHOWN_OF_DIGEST = 200
 MAX_SHOWN_REPLACED = 5
@@ -37,7 +35,6 @@ def show_notification(notification_id: str) -> Page:
         alarm=stored_alarms.find(entry.seq),
         contents=notifications.entries(lines),
         replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
-        releases=_releases(entry, now),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
         given=buttons.answer_to(entry.seq) if entry.content.actions else None,
     )
@@ -55,14 +52,3 @@ def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
-
-
-def _releases(entry: Entry, now: int) -> list[int]:
-    """The times at which a held notification will be released, given the present settings."""
-    if entry.status != "held" or entry.digest_seq:  # a newer one with its tag stands for it
-        return []
-    if entry.content.deliver_at is not None:
-        return [entry.content.deliver_at]
-    collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
-    held = [one for one in held_notifications.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
-    return digests.releases([one for one in held if one.priority == collected_with], now)

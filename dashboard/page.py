@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from flask import Flask, Response, flash, redirect, render_template
+from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, local_time
+from core import attention, digests, local_time
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from store import database
+from store import database, held_notifications
 from store.notifications import Entry
 from store.search import fold
 from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
-from wire.notification import PRIORITY_WORDS, bare
+from wire.notification import DEFAULT_PRIORITY, PRIORITY_WORDS, bare
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -97,7 +97,7 @@ def install(app: Flask) -> None:
         "dated": dated,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
-    app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
+    app.jinja_env.globals.update(asset=asset, by_day=by_day, held_until=held_until, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
@@ -232,6 +232,17 @@ def took(ms: int) -> str:
 def percent(share: float) -> str:
     """A share as "94.1 %"; "100 %" only if it is all."""
     return f"{math.floor(share * 1000) / 10:g} %"
+
+
+def held_until(entry: Entry) -> int | None:
+    """When a held notification will be sent, as things stand; None if a newer one with its tag stands for it."""
+    if entry.digest_seq or entry.content.deliver_at is not None:
+        return entry.content.deliver_at
+    if "held" not in g:  # a page may list many
+        g.held = held_notifications.of_account(current().account.seq)
+    group = (entry.alert_seq, max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY))
+    releases = digests.releases([one for one in g.held if (one.alert_seq, one.priority) == group], clock.now_ms())
+    return releases[0] if releases else None
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

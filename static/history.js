@@ -11,13 +11,12 @@ async function lookForNews() {
   const answer = await fetch(news.dataset.news);
   if (answer.redirected) news.dataset.news = ""; // signed out: the next page says so
   if (answer.redirected || !answer.ok) return;
-  const many = (await answer.json()).new, known = news.firstChild;
-  if (!many || (known && known.textContent === `${many} new`)) return;
-  const link = known ?? document.createElement("a");
-  link.href = news.dataset.page;
-  link.textContent = `${many} new`;
-  link.className = "fresh";
-  if (!known) news.append(link);
+  const many = (await answer.json()).new, link = news.firstChild, words = `${many} new`;
+  if (!many || link.textContent === words) return;
+  const list = news.nextElementSibling, before = list.getBoundingClientRect().top;
+  link.lastChild.textContent = words;
+  link.hidden = false;
+  scrollBy(0, list.getBoundingClientRect().top - before); // the rows stay under the finger
 }
 
 // The parts of Home that say how everything is: put anew when they have changed, but not while somebody is about to

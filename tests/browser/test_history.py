@@ -3,7 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
+from core import accounts
+from models import Account
 from store.database import run
+from tests.support.accounts import OWNER
 from tests.support.browser import until
 
 
@@ -46,14 +49,30 @@ def test_home_updates_its_problems_without_a_reload(page, site):
     expect(page.locator("[data-said]")).to_have_text(heading.inner_text())
 
 
-def test_new_notifications_do_not_move_the_page(page, site):
-    site.send("first", "x")
-    page.goto(f"{site.base}/app/notifications")
+@pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
+def test_the_strip_of_new_notifications_covers_no_row_and_moves_none(page, site, path):
+    for number in range(6):
+        site.send(f"Bell {number}", "x")
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.goto(site.base + path)
     before = rows(page).first.bounding_box()
     site.send("second", "x")
     page.clock.run_for(5_000)
-    expect(page.get_by_role("link", name="1 new")).to_be_visible()
-    assert rows(page).first.bounding_box() == before
+    strip = page.get_by_role("link", name="1 new")
+    expect(strip).to_be_visible()
+    after, seen = rows(page).first.bounding_box(), strip.bounding_box()
+    assert after == before and seen["y"] + seen["height"] <= after["y"]
+    assert seen["width"] > 0.9 * after["width"]
+
+
+def test_a_long_exception_of_a_dense_row_ends_in_an_ellipsis(page, site):
+    site.send("Deploy shop 2.15 to all of the servers?", "x" * 200, actions=[{"label": "Yes", "answer": "y"}])
+    accounts.set_dense_rows(Account.find(OWNER), True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site.base}/app/notifications")
+    words = rows(page).first.locator(".s .soon")
+    cut = "(it) => it.scrollWidth > it.clientWidth && getComputedStyle(it).textOverflow"
+    assert words.evaluate(cut) == "ellipsis"
 
 
 def test_a_hidden_page_does_not_poll(page, site):

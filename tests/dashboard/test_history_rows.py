@@ -71,6 +71,17 @@ def test_the_top_senders_include_no_deleted_alert_and_no_other_account(service, 
     assert rang(owner.page(HISTORY)) == "backup script 1 notification"
 
 
+def test_dense_rows_have_the_whole_width_to_themselves(owner, caller):
+    sent(caller, "Bell")
+    page = owner.done(f"{HISTORY}/rows", {"dense": "1"})
+    assert "Who rang" not in page.main and "Last 14 days" not in page.main
+
+
+def test_held_rows_say_until_when(owner, held):
+    held("a", "b")
+    assert owner.page(HISTORY).main.count("Held until 12:00") == 2
+
+
 def test_a_phone_gets_no_list_of_top_senders(owner, caller):
     sent(caller, "Bell")
     phone = owner.get(HISTORY, headers={"User-Agent": "Mobile"}).text

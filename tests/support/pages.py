@@ -17,7 +17,7 @@ from tests.support.commands import lines_of
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
+OF_SVG = {"circle", "path", "polygon", "polyline", "rect", "use"}  # written with a slash at their end
 PARTS = {"section", "li", "tr", "details", "article"}
 PLAIN = re.compile(r'<(/?)([a-z][a-z0-9]*)((?:\s+[a-zA-Z:-]+(?:="[^"]*")?)*)\s*(/?)>|([^<]+)')  # a tag, or text
 ATTRIBUTE = re.compile(r'([a-zA-Z:-]+)(="[^"]*")?\s*')
