@@ -273,6 +273,36 @@ def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
     assert quiet_hours() is None and "Off" in page.text
 
 
+def test_the_switch_of_quiet_hours_sets_the_usual_ones_and_removes_them(owner):
+    assert (owner.page(QUIET).value("begin"), quiet_hours()) == ("22:00", None)
+    owner.done(QUIET, {"on": "1"})
+    assert quiet_hours() == "22:00-07:00"
+    owner.done(QUIET, {"off": "1"})
+    assert quiet_hours() is None
+
+
+@pytest.mark.parametrize(
+    "window, parts", [("06:00-12:00", [("60.0", "60.0")]), ("18:00-06:00", [("0", "60.0"), ("180.0", "60.0")])]
+)
+def test_a_bar_of_24_hours_shows_the_quiet_ones_and_the_present_time(service, owner, window, parts):
+    account_set(service, "--quiet-hours", window)
+    page = owner.page(QUIET)
+    bar = [(one["x"], one["width"]) for one in page.all("rect") if one.get("class") == "on"]
+    assert bar == parts
+    assert [one["x"] for one in page.all("rect") if one.get("class") == "now"] == ["100.0"]  # 10:00
+    assert f"Quiet from {window.replace('-', ' to ')}; now 10:00" in [
+        one.get("aria-label") for one in page.all("svg")
+    ]
+
+
+def test_the_page_lists_what_quiet_hours_do_not_hold(service, owner):
+    service.alert("--ignore-quiet-hours", name="All")
+    service.alert("--urgent-passes-quiet-hours", name="Red")
+    service.alert(name="Slow")
+    rows = "API keys and Ring always Red urgent All everything 1 other alert waits Watches wait"
+    assert rows in owner.page(QUIET).section("What comes through")
+
+
 @each(
     "begin, end", [("", ""), ("22:00", ""), ("", "07:00"), ("22:00", "22:00"), ("24:00", "07:00"), ("9:00", "7:00"),
                    ("22:00:00", "07:00"), ("ten", "seven"), ("22:00", "07:00\n"), ("\0", "07:00")]
