@@ -16,7 +16,7 @@ from models import Account, Alert, ApiKey
 from process import clock
 from store import notifications
 from store.database import AFTER_ALL
-from store.history import Sent, by_sender
+from store.history import MAX_COUNTED, Sent, by_sender
 from store.notifications import Entry
 from store.search import Found, Span, Wanted, search, span_between
 from web.context import current, request
@@ -66,23 +66,24 @@ def show_history() -> Page:
 def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
     values = _list(asked, found, span, newest, _select())
     if not page.is_phone() and not current().account.has_dense_rows:  # these take the whole width
-        values |= last_days(current().account, clock.now_ms()) | {"rang": _rang()}
+        values |= last_days(current().account, clock.now_ms()) | _rang()
     return render_template("history.html", problem=problem, **values)
 
 
-def _rang() -> list[tuple[Sent, Alert | ApiKey, str]]:
-    """The alerts and keys that sent most in the last seven days, each with the query for what it sent."""
+def _rang() -> dict[str, Any]:
+    """The alerts and keys that sent most in seven days, each with the query for what it sent; and of how many."""
     account = current().account
     first_day = local_time.last_days(7, account.time_zone, clock.now_ms())[0]
     begin, _ = local_time.day_bounds(first_day, account.time_zone)
     alerts = {one.seq: one for one in Alert.of_account(account.seq)}
     keys = {one.seq: one for one in ApiKey.of_account(account.seq)}
-    rang = list[tuple[Sent, Alert | ApiKey, str]]()
-    for sent in by_sender(account.seq, begin):
+    rang, counted = list[tuple[Sent, Alert | ApiKey, str]](), by_sender(account.seq, begin)
+    for sent in counted:
         sender = alerts.get(sent.alert_seq or 0) or keys.get(sent.api_key_seq or 0)
         if sender:  # neither deleted nor Pocketbell itself
             rang.append((sent, sender, _query({"sender": sender.id, "since": first_day})))
-    return rang[:MAX_RANG]
+    is_cut = sum(sent.sent for sent in counted) == MAX_COUNTED
+    return {"rang": rang[:MAX_RANG], "rang_of": MAX_COUNTED if is_cut else None}
 
 
 def beside(seq: int) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _night(account: Account, now: int) -> Night | None:
         return None
     clock_now = local_time.laid_out(now, "%H:%M", account.time_zone)
     begin, end, at = (round(WIDTH * (int(one[:2]) + int(one[3:]) / 60) / 24, 1) for one in (*hours, clock_now))
-    return Night(*hours, [(begin, end)] if begin < end else [(0, end), (begin, WIDTH)], clock_now, at)
+    return Night(hours[0], hours[1], [(begin, end)] if begin < end else [(0, end), (begin, WIDTH)], clock_now, at)
 
 
 def save_quiet_hours() -> Page:

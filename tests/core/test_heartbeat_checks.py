@@ -368,11 +368,12 @@ def test_a_ping_while_the_clock_was_a_year_ahead_does_not_keep_a_cron_up_for_a_y
 # --- bounds -------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_thirty_pings_are_kept(service, beat):
-    for number in range(35):
+def test_the_newest_sixty_pings_are_kept(beat, moved_clock):
+    for number in range(65):
         beat.ping(data=str(number))
+        moved_clock.advance(2)
     rows = database.run("SELECT body FROM ping ORDER BY seq").fetchall()
-    assert [row[0] for row in rows] == [str(number) for number in range(5, 35)]
+    assert [row[0] for row in rows] == [str(number) for number in range(5, 65)]
 
 
 def test_an_account_has_at_most_100_heartbeats(service, owner, monkeypatch):

@@ -1,5 +1,6 @@
 """How the rows of the history look: in two lines or, for an account that asks for it, in one."""
 
+from dashboard import history
 from tests.support.accounts import OTHER
 from tests.support.pages import HISTORY, event, sent
 from tests.support.times import DAY_S
@@ -80,6 +81,13 @@ def test_dense_rows_have_the_whole_width_to_themselves(owner, caller):
 def test_held_rows_say_until_when(owner, held):
     held("a", "b")
     assert owner.page(HISTORY).main.count("Held until 12:00") == 2
+
+
+def test_top_senders_of_only_the_newest_notifications_are_labelled_so(owner, caller, monkeypatch):
+    sent(caller, "Bell", "Door")
+    assert "of the newest" not in owner.page(HISTORY).main
+    monkeypatch.setattr(history, "MAX_COUNTED", 2)
+    assert rang(owner.page(HISTORY)) == "of the newest 2backup script 2 notifications"
 
 
 def test_a_phone_gets_no_list_of_top_senders(owner, caller):

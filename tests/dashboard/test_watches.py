@@ -73,6 +73,16 @@ def test_the_list_begins_with_heartbeats_that_are_down_and_shows_the_latest_ping
     assert strips == ["Last ping, 1 failed", "Last 2 pings, none failed", "No pings yet"]
 
 
+def test_thirty_runs_that_also_say_when_they_start_fill_all_slots(beat, owner, moved_clock):
+    for _ in range(32):
+        for signal in ("/start", ""):
+            beat.ping(signal)
+            moved_clock.advance(2)
+    page = owner.page("/app/watches")
+    (strip,) = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
+    assert strip == "Last 30 pings, none failed"
+
+
 def test_uptime_and_run_time_are_listed_and_on_the_page(owner, beat, path, moved_clock):
     for signal, later_s in (("/start", 725), ("", HOUR_S / 2), ("/fail", HOUR_S / 2)):
         beat.ping(signal)

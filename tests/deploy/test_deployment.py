@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import config
-from core import accounts, alerts, idempotency, plans, recent_requests
+from core import accounts, alerts, idempotency, plans, pruning, recent_requests
 from models import Account
 from process import clock
 from process.clock import DAY_MS
@@ -465,6 +465,7 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
         f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
         f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours, even",
+        f"its newest {pruning.KEPT_PINGS} pings",
         f"{recent_requests.MAX_KEPT} for each".replace("30", "thirty"),
         f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
         f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
