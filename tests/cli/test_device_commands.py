@@ -64,11 +64,6 @@ def test_a_device_of_each_kind_can_be_added_with_a_name(owned, every_kind, kind,
     assert printed(owned("device", "list", OWNER)).split("\t")[:3] == [device_id, kind, "Phone"]
 
 
-def test_adding_the_same_token_again_prints_the_same_id(owned, every_kind):
-    first = printed(owned("device", "add", OWNER, "fcm", "token:1"))
-    assert printed(owned("device", "add", OWNER, "fcm", "token:1")) == first
-
-
 WRONG_ADDRESSES = [
     *(("apns", token) for token in ("", "0a" * 31, "0a" * 101, "zz" * 32, "0a" * 32 + "\n")),
     *(("fcm", token) for token in ("", " ", "tök", "a\nb", "x" * 5000)),
@@ -83,10 +78,6 @@ WRONG_ADDRESSES = [
 def test_a_wrong_device_address_is_refused_in_one_line(owned, kind, token):
     said(owned("device", "add", OWNER, kind, token))
     assert owned("device", "list", OWNER).stdout == ""
-
-
-def test_a_refused_device_token_is_not_repeated(owned):
-    assert "s3cret" not in said(owned("device", "add", OWNER, "apns", "s3cret-token"))
 
 
 def test_a_device_of_the_ntfy_app_is_answered_with_the_address_to_subscribe_to_alone(service, owned):

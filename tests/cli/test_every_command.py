@@ -118,11 +118,12 @@ def test_a_password_is_never_an_argument(owned, command):
 
 
 @pytest.mark.parametrize("command", NAMED)
-def test_a_name_breaks_no_line_of_a_list_and_is_refused_if_it_is_no_text(full, command):
+def test_a_name_breaks_no_line_of_a_list_and_is_a_text_of_1_to_100_characters(full, command):
     names = UNRULY[:3]
     for name in names:
         assert full(*filled(command, name=name)).exit_code == 0
-    said(full(*filled(command, name=NOT_UTF_8)))
+    for name in (NOT_UTF_8, "", " ", "\n", "x" * 101):
+        said(full(*filled(command, name=name)))
     shown = listed(full)[f"{command.split()[0]} list EMAIL"]
     assert len(shown.splitlines()) == 1 + (1 if command.startswith("device") else len(names))
     assert len({line.count("\t") for line in shown.splitlines()}) == 1

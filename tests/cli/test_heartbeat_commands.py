@@ -98,8 +98,3 @@ def test_an_empty_schedule_is_refused_and_changes_nothing(service, beat, option)
     for result in (create(service, option, ""), service.flask("heartbeat", "set", EMAIL, beat.id, option, "")):
         assert (result.exit_code, result.output) == (1, "Error: Set a period or a cron expression.\n")
     assert beat.watch == before
-
-
-@each("name", ["", " ", "x" * 101, "a\0b"])
-def test_a_name_has_1_to_100_characters(service, owner, name):
-    assert create(service, "--period", "1h", name=name).exit_code == 1

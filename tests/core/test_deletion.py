@@ -33,12 +33,6 @@ def test_a_deleted_notification_is_gone_from_the_history_and_counters_keep_it(ow
     assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
 
 
-def test_another_accounts_notification_is_404_and_stays(service, owner, pro):
-    notification_id = pro.send().json["notification"]["id"]
-    assert delete(owner, notification_id).status_code == 404
-    assert [row["id"] for row in pro.listed()] == [notification_id]
-
-
 def test_a_deleted_pending_notification_is_not_pushed(service, owner, browser, moved_clock):
     browser.then(503)
     notification_id = owner.send().json["notification"]["id"]

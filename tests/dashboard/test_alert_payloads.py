@@ -1,7 +1,6 @@
 """The last payload of an alert and its recent requests: kept, shown, sent again, forgotten."""
 
 import re
-import sqlite3
 from unittest.mock import ANY
 from urllib.parse import urlencode
 
@@ -13,7 +12,6 @@ from store.database import run
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import signed_in
-from tests.support.postgresql import sqlite_only
 from tests.support.times import HOUR_S, MINUTE_S
 
 # --- the last payload ---------------------------------------------------------------------------------------
@@ -113,16 +111,6 @@ def test_each_alert_keeps_its_own_payload(service, owner):
     first.post({"a": "of the first"})
     second.post({"a": "of the second"})
     assert "of the first" in first.page.main and "of the first" not in second.page.main
-
-
-@sqlite_only
-def test_a_payload_is_in_a_backup(service, alert, tmp_path):
-    alert.post({"a": 1})
-    done = service.flask("backup", tmp_path / "copy.db")
-    assert done.exit_code == 0, done.output
-    assert sqlite3.connect(tmp_path / "copy.db").execute("SELECT payload FROM alert_payload").fetchall() == [
-        ('{"a":1}',)
-    ]
 
 
 # --- sending it again ---------------------------------------------------------------------------------------

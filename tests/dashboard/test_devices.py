@@ -50,11 +50,6 @@ def test_the_script_is_told_the_devices_id_a_token_and_the_key_to_subscribe_with
     assert len(answer.json["token"]) == 43
 
 
-def test_a_browser_that_is_enabled_again_stays_one_device(service, owner, browser):
-    assert owner.enable(browser).status_code == 201
-    assert len(device_ids(service)) == 1
-
-
 def test_a_browser_that_is_enabled_again_keeps_the_name_that_its_owner_gave_it(service, owner, browser):
     owner.post(f"/app/devices/{only_id(service)}/rename", {"name": "Desk"})
     assert owner.enable(browser).status_code == 201
@@ -373,14 +368,6 @@ def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(every_pro
     assert "two words" not in page.values() and "two words" not in page.text
 
 
-def test_the_21st_device_is_refused_with_a_sentence(every_provider):
-    owner = signed_in(every_provider)
-    for number in range(20):
-        assert owner.post("/app/devices/token", {"kind": "fcm", "token": f"t{number}"}).status_code == 303
-    (said,) = owner.refused("/app/devices/token", {"kind": "fcm", "token": "more"}).said("alert")
-    assert "20 devices" in said and len(device_ids(every_provider)) == 20
-
-
 # --- each account's own -------------------------------------------------------------------------------------
 
 
@@ -390,12 +377,6 @@ def test_a_removed_device_is_answered_like_an_unknown_one(service, owner, browse
     owner.post(f"/app/devices/{device_id}/remove")
     assert owner.post(f"/app/devices/{device_id}/{form}", {"name": "x"}).status_code == 404
     assert browser.pushes == []
-
-
-def test_a_browser_that_two_accounts_enabled_belongs_to_each_on_its_own(service, owner, browser, stranger):
-    stranger.enable(browser)
-    stranger.post(f"/app/devices/{only_id(service, OTHER)}/remove")
-    assert len(device_ids(service)) == 1
 
 
 # --- the way to a phone -------------------------------------------------------------------------------------

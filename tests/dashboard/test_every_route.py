@@ -85,6 +85,7 @@ def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(serv
 
 
 PAGES = [path for path in PAGES_OF_THE_OWNER if path != "/app/settings"]  # which says how often a key was used
+PAGES += [f"/app/notifications?{query}" for query in ("search=held", "status=held", "day=2026-11-21")]
 LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices")
 
 
@@ -94,6 +95,7 @@ def test_no_page_or_list_shows_data_of_another_account(service, owner, stranger,
 
     def shown():
         pages = {path: stranger.page(path).text for path in PAGES}
+        pages["new"] = stranger.get("/app/notifications/new?after=0").json
         return pages | {path: caller.get(path).json for path in LISTS}
 
     shown()  # the key is used from now on

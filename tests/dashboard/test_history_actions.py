@@ -53,12 +53,6 @@ def test_only_new_notifications_that_match_the_filters_are_counted(owner, caller
     assert owner.get(asked).json == {"new": "2"}
 
 
-def test_new_notifications_of_another_account_are_not_counted(owner, caller, stranger):
-    asked = news(stranger)
-    sent(caller, "mine")
-    assert stranger.get(asked).json == {"new": ""}
-
-
 def test_older_pages_do_not_announce_new_notifications(owner, caller):
     sent(caller, "one", "two")
     assert "data-news" not in owner.get(f"{HISTORY}?before=2").text

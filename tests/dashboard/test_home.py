@@ -107,13 +107,6 @@ def test_the_latest_notifications_link_to_their_pages(service, owner):
 # --- warnings -----------------------------------------------------------------------------------------------
 
 
-def test_without_problems_there_is_no_warning(service, owner, browser):
-    service.caller().send()
-    service.alert().post({"message": "x"})
-    page = owner.page("/app/")
-    assert warnings(owner) == [] and "Warnings" not in page.values()
-
-
 @pytest.mark.parametrize(
     "address", ["http://192.168.1.20:8000", "http://bell.local", "http://10.0.0.1", "http://a.b"]
 )
@@ -289,16 +282,6 @@ def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browse
 
 def test_without_a_new_device_there_is_nothing_to_confirm(owner, browser):
     assert owner.page("/app/").forms("/devices/seen") == []
-
-
-def test_each_of_several_problems_has_a_warning(service, push_service):
-    owner = signed_in(service, base_url="http://192.168.1.20")
-    browser = push_service.browser()
-    owner.enable(browser)
-    browser.then(403)
-    service.caller().send()
-    add_by_key(service, "Pixel", "t")
-    assert len(warnings(owner)) == 3
 
 
 # --- the answer ---------------------------------------------------------------------------------------------

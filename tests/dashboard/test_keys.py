@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import lines_of
-from tests.support.pages import Page, Visitor, make_account
+from tests.support.pages import Visitor, make_account
 from tests.support.service import Caller
 
 
@@ -120,14 +120,6 @@ def test_a_new_key_has_a_name_that_no_live_key_has(owner):
     for name in ("Script", "Script 2", "Script 3"):
         assert owner.page("/app/keys").value("name") == name
         owner.done("/app/keys", {"name": name})
-
-
-@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "\0"])
-def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, name):
-    answer = owner.post("/app/keys", {"name": name})
-    (sentence,) = Page(answer.text).said("alert")
-    assert answer.status_code == 422 and sentence.endswith(".")
-    assert lines_of(service, "key", "list", OWNER) == []
 
 
 def test_a_key_is_revoked_only_after_a_second_question(owner):

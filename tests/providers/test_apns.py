@@ -47,15 +47,6 @@ def phone(apns, owner, moved_clock):
 # --- what is sent -------------------------------------------------------------------------------------------
 
 
-def test_a_push_carries_the_delivered_title_the_body_and_the_id(owner, phone):
-    sent = owner.send("Disk “root”", "at 98 % 😀\nnow").json["notification"]
-    assert sent["status"] == "delivered"
-    ((body, _),) = phone.messages
-    assert body["aps"]["alert"] == {"title": "MCP - Disk “root”", "body": "at 98 % 😀\nnow"}
-    assert body["id"] == sent["id"]
-    assert newest(owner) == "delivered"
-
-
 def test_a_push_is_an_urgent_alert_kept_for_a_day_that_replaces_its_own_repeat(owner, phone, apns, moved_clock):
     sent = owner.send().json["notification"]
     expected = {
@@ -68,6 +59,7 @@ def test_a_push_is_an_urgent_alert_kept_for_a_day_that_replaces_its_own_repeat(o
         "apns-collapse-id": sent["id"],
     }
     assert {name: phone.pushes[0].get(name) for name in expected} == expected
+    assert phone.messages[0].body["id"] == sent["id"]
 
 
 # --- the provider token -------------------------------------------------------------------------------------
@@ -161,17 +153,3 @@ def test_of_several_pushes_one_goes_first(owner, ten, monkeypatch):
     )
     owner.send()
     assert [request.leads for request in sent] == [True] * 10
-
-
-# --- without a configuration --------------------------------------------------------------------------------
-
-
-def test_an_unconfigured_apns_device_waits_and_shows_why(make_service, apns, push_service, moved_clock):
-    service = make_service(WEBPUSH_HOSTS=push_service.origin)
-    caller, phone, browser = service.caller(service.account()), apns.phone(), push_service.browser()
-    waiting = register(caller, phone)
-    caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    assert (sent_status(caller), len(browser.messages)) == ("delivered", 1)
-    errors = {one["id"]: one["lastError"] for one in caller.get("/devices").json["devices"]}
-    assert_says(errors.pop(waiting), "not configured", phone.token)
-    assert list(errors.values()) == [None]

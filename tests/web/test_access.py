@@ -180,17 +180,10 @@ def test_401_comes_before_everything_else(make_service, cases):
     "method, path, data",
     [
         ("POST", "/api/v1/notifications/send", b"{"),
-        ("POST", "/api/v1/notifications/send", b" " * 3_000),
-        ("POST", "/api/v1/api-keys/generate", b"{}"),
-        ("POST", "/api/v1/devices", b"{}"),
         ("GET", "/api/v1/notifications?limit=x", None),
-        ("GET", "/api/v1/notifications?cursor=x", None),
-        ("DELETE", "/api/v1/api-keys/unknown", None),
-        ("DELETE", "/api/v1/devices/unknown", None),
         ("GET", "/api/v1/unknown", None),
         ("POST", "/api/v1/unknown", b" " * 3_000),
         ("PUT", "/api/v1/stats", None),
-        ("OPTIONS", "/api/v1/stats", None),
     ],
 )
 def test_429_comes_before_413_400_404_and_405(small, method, path, data):
@@ -200,16 +193,8 @@ def test_429_comes_before_413_400_404_and_405(small, method, path, data):
     assert (answer.status_code, answer.json) == (429, error(429, "RATE_LIMIT_EXCEEDED"))
 
 
-@pytest.mark.parametrize(
-    "method, path",
-    [
-        ("DELETE", "/api/v1/api-keys/unknown"),
-        ("DELETE", "/api/v1/devices/unknown"),
-        ("POST", "/api/v1/unknown"),
-    ],
-)
-def test_413_comes_before_404(small, method, path):
-    answer = small.request(method, path, data=b" " * 2_049)
+def test_413_comes_before_404(small):
+    answer = small.request("POST", "/api/v1/unknown", data=b" " * 2_049)
     assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
 
 

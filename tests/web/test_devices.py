@@ -156,13 +156,6 @@ def test_the_same_token_is_the_same_device(owner, moved_clock):
     assert devices(owner) == [first]
 
 
-def test_the_same_subscription_is_the_same_device(owner, push_service):
-    subscription = push_service.browser().subscription
-    first = device_of(subscribe(owner, subscription))
-    assert subscribe(owner, subscription).json["device"]["id"] == first["id"]
-    assert len(devices(owner)) == 1
-
-
 def test_a_subscription_renewed_at_its_endpoint_replaces_its_keys(owner, push_service):
     browser, renewed = push_service.browser(), push_service.browser()
     first = device_of(subscribe(owner, browser.subscription))

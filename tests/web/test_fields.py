@@ -214,17 +214,6 @@ def test_deliver_at_must_be_in_the_future_and_before_expires_at(owner, moved_clo
 ONCE = {"Idempotency-Key": "once"}
 
 
-def test_the_same_key_with_another_value_of_a_field_is_refused(owner, moved_clock):
-    more = {"priority": 4, "url": "https://a.example", "tag": "a", "expiresAt": moved_clock.ms + 1_000}
-    first = send(owner, ONCE, **more)
-    others = {"priority": 5, "url": "https://b.example", "tag": "b", "expiresAt": moved_clock.ms + 2_000}
-    for name, value in others.items():
-        assert send(owner, ONCE, **{**more, name: value}).status_code == 400
-        assert send(owner, ONCE, **{**more, name: None}).status_code == 400
-    again = send(owner, ONCE, **more)
-    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
-
-
 def test_a_replay_after_the_expiry_answers_as_the_first_time(owner, moved_clock):
     more = {"expiresAt": moved_clock.ms + 1_000}
     first = send(owner, ONCE, **more)
@@ -256,11 +245,6 @@ def test_a_notification_has_its_status_on_each_device(owner, push_service, moved
             {"device": third.id, "kind": "webpush", "status": "pending", "error": "The push service answered 503."},
         ],
     }
-
-
-def test_a_get_of_send_is_a_405(owner):
-    answer = owner.get("/notifications/send")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 def test_deleted_and_too_old_notifications_are_not_found(owner, moved_clock):

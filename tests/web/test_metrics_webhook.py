@@ -93,12 +93,6 @@ def test_the_same_metric_and_timestamp_twice_are_both_stored(service, owner):
     assert len(stored(service)) == 4
 
 
-def test_metrics_belong_to_the_account_of_the_key(service, owner, pro):
-    assert_stored(post(pro), 1)
-    assert_stored(post(owner), 1)
-    assert [row[0] for row in stored(service)] == [2, 1]
-
-
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_any_number_is_a_value(service, owner, sign):
     literals = ["0", "1", "0.25", "12.50", "1e308", "5e-324", "9007199254740993", "1" + "0" * 99]
@@ -153,18 +147,12 @@ def test_100_metrics_are_taken_and_101_refused(service, owner):
     assert len(stored(service)) == 100
 
 
-def test_the_place_counts_from_0_to_99(service, owner):
-    answer = post(owner, batch(*[metric()] * 99, metric(value="1")))
-    assert refusal(answer) == "metrics[99].value must be a number"
-    assert stored(service) == []
-
-
 # `timestamp`
 
 
 def test_a_timestamp_is_milliseconds_and_a_float_is_truncated(service, owner):
     now = 1_795_000_000_000
-    kept = {0: 0, 1: 1, 0.9: 0, now: now, now + 0.25: now, now + 0.9: now, 1.8e12: 1_800_000_000_000}
+    kept = {-0.5: 0, 0: 0, 1: 1, 0.9: 0, now: now, now + 0.25: now, now + 0.9: now, 1.8e12: 1_800_000_000_000}
     assert_stored(post(owner, batch(*[metric(timestamp=timestamp) for timestamp in kept])), len(kept))
     assert [row[6] for row in stored(service)] == list(kept.values())
 
@@ -284,12 +272,6 @@ def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(s
     assert_stored(post(owner, body), 3)
 
 
-def test_a_fault_of_the_server_is_500_without_its_detail(service, owner):
-    alter(service, "DROP TABLE metric")
-    sentence = refusal(post(owner), 500).lower()
-    assert not any(detail in sentence for detail in ("table", "sql", "traceback", "error:"))
-
-
 # Who may
 
 
@@ -332,11 +314,6 @@ def test_a_pro_account_has_exactly_1000_and_a_change_to_scale_takes_effect_at_on
     assert statuses(pro, 3) == [400] * 3
 
 
-def test_a_request_that_stores_counts_like_any_other(service, owner):
-    assert statuses(owner, 102, json.dumps(batch()).encode()) == [200] * 100 + [429] * 2
-    assert len(stored(service)) == 100
-
-
 def test_a_refused_request_is_told_how_many_seconds_to_wait(service, owner, moved_clock):
     statuses(owner, 1)
     moved_clock.advance(600)
@@ -353,16 +330,6 @@ def test_a_refused_request_is_told_how_many_seconds_to_wait(service, owner, move
     assert statuses(owner, 2) == [400, 429]
 
 
-def test_the_hour_moves_with_every_request(owner, moved_clock):
-    statuses(owner, 60)
-    moved_clock.advance(HOUR_S / 2)
-    assert statuses(owner, 50) == [400] * 40 + [429] * 10
-    moved_clock.advance(HOUR_S / 2 - 1)
-    assert statuses(owner, 1) == [429]
-    moved_clock.advance(1.1)
-    assert statuses(owner, 70) == [400] * 60 + [429] * 10
-
-
 @pytest.mark.parametrize(
     "method, data, status",
     [
@@ -370,6 +337,7 @@ def test_the_hour_moves_with_every_request(owner, moved_clock):
         ("POST", b'{"projectId": "shop", "metrics": []}', 400),
         ("POST", b" " * 1_100_000, 413),
         ("GET", None, 405),
+        ("POST", json.dumps(batch()).encode(), 200),
     ],
 )
 def test_every_authenticated_request_counts(owner, method, data, status):
@@ -455,7 +423,3 @@ def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_r
     assert post(caller).status_code == 429
     moved_clock.advance(1)
     assert post(caller).status_code == 200
-
-
-def test_a_timestamp_is_truncated_before_it_is_compared(owner, service):
-    assert post(owner, batch(metric(timestamp=-0.5))).status_code == 200

@@ -158,25 +158,12 @@ def test_a_wall_clock_that_is_set_back_loses_no_row_between_pages(owner, moved_c
     assert sorted(titles(walk(owner, limit=1))) == ["first", "second", "third"]
 
 
-def test_every_key_of_the_account_reads_the_same_history_and_no_other_account_does(service, owner, pro):
-    owner.send("mine")
-    assert titles(service.caller(name="second").listed()) == ["mine"]
-    assert pro.listed() == []
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 12, 13, 100])
 def test_following_the_cursor_finds_each_row_once_while_new_ones_arrive(pro, limit):
     for number in range(12):
         pro.send(str(number))
     rows = walk(pro, between=lambda: pro.send("new"), limit=limit)
     assert titles(rows) == [str(number) for number in range(11, -1, -1)]
-
-
-@pytest.mark.parametrize("limit", [1, 4, 6, 50])
-def test_no_page_holds_more_than_the_limit(pro, limit):
-    for number in range(6):
-        pro.send(str(number))
-    assert len(page(pro, limit=limit)[0]) == min(limit, 6)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5])

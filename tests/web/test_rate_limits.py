@@ -45,12 +45,6 @@ def test_a_plan_allows_exactly_its_requests_a_minute(service, name, limit):
     assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == (str(limit), "0")
 
 
-def test_a_refused_request_is_answered_429_with_retry_after_60(owner):
-    allowed(owner, 100)
-    answer = owner.get("/stats")
-    assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (429, REFUSED, "60")
-
-
 def test_an_allowed_request_carries_no_retry_after(owner):
     assert "Retry-After" not in owner.get("/stats").headers
 
@@ -65,44 +59,18 @@ def test_a_refused_send_sends_nothing(owner, moved_clock):
 # The moving window
 
 
-def test_the_window_moves_with_every_request(owner, moved_clock):
-    assert allowed(owner, 60) == 60
-    moved_clock.advance(30)
-    assert allowed(owner, 60) == 40
-    moved_clock.advance(29.9)
-    assert allowed(owner, 5) == 0
-    moved_clock.advance(0.2)
-    assert allowed(owner, 100) == 60
-    moved_clock.advance(29.7)
-    assert allowed(owner, 5) == 0
-    moved_clock.advance(0.4)
-    assert allowed(owner, 100) == 40
-
-
 @pytest.mark.parametrize(
     "method, path, data, status",
     [
         ("GET", "/api/v1/stats", None, 200),
-        ("GET", "/api/v1/alerts", None, 200),
-        ("GET", "/api/v1/notifications", None, 200),
-        ("GET", "/api/v1/api-keys", None, 200),
-        ("GET", "/api/v1/devices", None, 200),
         ("HEAD", "/api/v1/stats", None, 200),
-        ("POST", "/api/v1/notifications/send", b'{"title": "t", "body": "b"}', 200),
         ("POST", "/api/v1/api-keys/generate", b'{"name": "n"}', 201),
-        ("POST", "/api/v1/devices", b'{"kind": "fcm", "token": "t"}', 201),
         ("POST", "/api/v1/notifications/send", b"{", 400),
-        ("POST", "/api/v1/notifications/send", b"{}", 400),
         ("POST", "/api/v1/notifications/send", b" " * 1_100_000, 413),
         ("GET", "/api/v1/notifications?limit=x", None, 400),
-        ("GET", "/api/v1/notifications?cursor=x", None, 400),
-        ("DELETE", "/api/v1/api-keys/unknown", None, 404),
         ("DELETE", "/api/v1/devices/unknown", None, 404),
         ("GET", "/api/v1/unknown", None, 404),
-        ("GET", "/api/v1/", None, 404),
         ("PUT", "/api/v1/stats", None, 405),
-        ("GET", "/api/v1/notifications/send", None, 405),
-        ("OPTIONS", "/api/v1/stats", None, 405),
     ],
 )
 def test_every_answer_counts_once_and_carries_the_headers(owner, moved_clock, method, path, data, status):
@@ -142,13 +110,6 @@ def test_a_request_without_a_valid_key_is_never_counted(service, owner):
         headers = {"Authorization": f"Bearer {owner.key}0"}
         assert service.client.get("/api/v1/stats", headers=headers).status_code == 401
     assert owner.get("/stats").headers["X-RateLimit-Remaining"] == "99"
-
-
-def test_each_key_has_a_count_of_its_own(service, owner):
-    second = service.caller(name="second")
-    assert allowed(owner, 110) == 100
-    assert second.get("/stats").headers["X-RateLimit-Remaining"] == "99"
-    assert owner.get("/stats").status_code == 429
 
 
 def test_a_change_of_plan_takes_effect_at_once_and_keeps_the_count(service, owner):

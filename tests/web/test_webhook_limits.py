@@ -320,16 +320,6 @@ def test_rotated_codes_count_like_unknown_ones(service, hook):
     assert guess(service, 59) + burst(hook, 2) == [404] * 60 + [429]
 
 
-def test_the_budget_moves_with_time(service, moved_clock):
-    assert guess(service, 40) == [404] * 40
-    moved_clock.advance(30)
-    assert guess(service, 20) == [404] * 20
-    moved_clock.advance(29.9)
-    assert guess(service, 1) == [429]
-    moved_clock.advance(60.1)
-    assert guess(service, 61) == [404] * 60 + [429]
-
-
 def test_other_addresses_have_a_budget_of_their_own(service):
     assert guess(service, 61, SENDER)[-1] == 429
     assert guess(service, 61, OTHER_SENDER) == [404] * 60 + [429]

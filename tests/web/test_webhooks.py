@@ -67,15 +67,6 @@ def test_an_event_that_no_device_took_is_answered_200_with_its_status(owner, hoo
     assert [(each["id"], each["status"]) for each in owner.listed()] == [(answer.json["notificationId"], status)]
 
 
-def test_an_event_that_is_pending_is_delivered_by_a_retry(service, owner, hook, browser, moved_clock):
-    browser.then(503)
-    hook.post({"title": "Disk"})
-    moved_clock.advance(30)
-    service.work()
-    assert owner.listed()[0]["status"] == "delivered"
-    assert len(browser.messages) == 1
-
-
 def test_an_alert_counts_its_notifications_and_knows_when_the_last_was_made(owner, hook, moved_clock):
     before = the_alert(owner)
     assert (before["notificationCount"], before["lastTriggeredAt"]) == (0, None)
@@ -101,17 +92,6 @@ def test_events_are_counted_in_the_statistics(owner, hook):
         stats[name] for name in ("totalNotificationsAllTime", "notificationsThisMonth", "notificationsThisDay")
     ]
     assert (counted, stats["alertsCount"]) == ([3, 3, 3], 1)
-
-
-def test_an_event_is_found_by_search(owner, hook):
-    hook.post({"title": "Disk", "message": "root at 98 %"})
-    hook.post({"title": "Fan"})
-    assert [each["title"] for each in owner.listed("?search=98 %25")] == ["MCP - Disk"]
-
-
-def test_an_event_belongs_to_the_alerts_owner_alone(owner, pro, hook):
-    hook.post({})
-    assert (len(owner.listed()), pro.listed()) == (1, [])
 
 
 def test_events_do_not_count_against_the_rest_quota(owner, hook):
@@ -437,12 +417,6 @@ def test_a_malformed_code_that_no_route_takes_counts_against_its_sender_too(serv
 def test_a_malformed_code_is_404_however_large_its_body_is(make_service):
     service = make_service(MAX_BODY_BYTES="1024")
     assert ask(service, "/abc", data=b"x" * 2000).status_code == 404
-
-
-@pytest.mark.parametrize("title", ["\u0001\u0002", " \t\n", "\u200b", "\u0085\u00a0"])
-def test_a_title_that_shows_nothing_becomes_the_alerts_name(service, owner, title):
-    service.alert(name="Disk").post({"title": title, "message": "full"})
-    assert owner.listed()[0]["title"] == "MCP - Disk"
 
 
 def test_a_request_from_before_a_pause_does_not_pause_the_alert_that_was_switched_on_again(
