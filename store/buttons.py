@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 from store.database import run
+from store.notifications import IS_OPEN_QUESTION
 from store.rows import Query, columns, select_number
 from wire.notification import Content
 
@@ -59,13 +60,11 @@ ANSWER = Query(
     f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
     " FROM answer r LEFT JOIN device d ON d.seq = r.device_seq WHERE r.notification_seq = ?",
 )
-# An answer's label cannot look like the name of a field: its quotation marks are escaped.
 OPEN_QUESTIONS = Query(
     OpenQuestion,
     f"SELECT {columns(OpenQuestion, 'n')} FROM notification n WHERE n.account_seq = :account"
-    " AND n.created_at >= :since AND n.actions IS NOT NULL AND n.actions LIKE '%\"answer\":%'"
+    f" AND n.created_at >= :since AND {IS_OPEN_QUESTION}"
     " AND (n.deliver_at IS NULL OR n.status <> 'held') AND (n.expires_at IS NULL OR n.expires_at > :now)"
-    " AND n.replaced_by IS NULL AND NOT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
     " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('waiting', 'acknowledged'))"
     " ORDER BY n.created_at LIMIT :limit",
 )

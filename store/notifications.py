@@ -33,7 +33,9 @@ STATUS = (  # of the notification n: one released in a digest has the digest's; 
     " FROM held h WHERE h.notification_seq = n.seq), 'held') ELSE n.status END"
 )
 
-IS_OPEN_QUESTION = (  # whether the notification n can be answered and was not, nor replaced
+# Whether the notification n has answers, none was chosen, and it was not replaced. The label of an answer cannot look
+# like the name of a field: its quotation marks are escaped.
+IS_OPEN_QUESTION = (
     "n.actions IS NOT NULL AND n.replaced_by IS NULL AND n.actions LIKE '%\"answer\":%'"
     " AND NOT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
 )
