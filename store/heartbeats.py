@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from models import Account, new_id
 from store.database import run
-from store.rows import Query, add_row, columns, select_number, select_numbers
+from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
 from store.senders import Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -63,10 +63,6 @@ MOVE_OPEN_CHANGES = (
     " WHERE h.account_seq IN (SELECT value FROM json_each(?)) GROUP BY c.heartbeat_seq)"
 )
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
-FORGET_CHANGES = (
-    "DELETE FROM heartbeat_change WHERE heartbeat_seq = :heartbeat AND seq <="
-    " (SELECT seq FROM heartbeat_change WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
-)
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
 
@@ -137,7 +133,7 @@ def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down
         return False
     if _kept(state) != _kept(beat.state):
         run(KEEP_CHANGE, (beat.seq, _kept(state), now))
-        run(FORGET_CHANGES, {"heartbeat": beat.seq, "kept": KEPT_CHANGES})
+        keep_newest("heartbeat_change", "heartbeat_seq", beat.seq, KEPT_CHANGES)
     return True
 
 
@@ -181,10 +177,6 @@ class KeptPing(NamedTuple):
 
 
 ADD_PING = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
-FORGET_PINGS = (
-    "DELETE FROM ping WHERE heartbeat_seq = :heartbeat AND seq <="
-    " (SELECT seq FROM ping WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
-)
 NEWEST_PINGS = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
 )
@@ -205,7 +197,7 @@ NEWEST_OUTCOME = Query(
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
     """Keep a ping, and of the earlier ones so many that there are `kept`; call inside `transaction()`."""
     run(ADD_PING, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
-    run(FORGET_PINGS, {"heartbeat": heartbeat_seq, "kept": kept})
+    keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
 
 
 def newest_pings(heartbeat_seq: int) -> list[KeptPing]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from models import new_id
 from store.database import run
-from store.rows import Query, add_row, columns, select_number, select_numbers
+from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
 from store.senders import Watch
 from wire.json_text import as_json
 
@@ -118,7 +118,7 @@ BEGIN_ANEW = (
 DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
 MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
 OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
-MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE state = 'firing' AND {OF_ACCOUNTS}"
+MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE {IS_FIRING} AND {OF_ACCOUNTS}"
 MOVE = (
     f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
     " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
@@ -255,10 +255,6 @@ MOVE_OPEN_FIRINGS = (
     f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {OF_ACCOUNTS})"
 )
 END_FIRING = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
-FORGET_FIRINGS = (
-    "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
-    " (SELECT seq FROM firing WHERE rule_seq = :rule ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
-)
 FIRINGS = (
     "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
     " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
@@ -271,7 +267,7 @@ def begin_firing(rule_seq: int, now: int) -> None:
     Call inside `transaction()`.
     """
     run(BEGIN_FIRING, (rule_seq, now))
-    run(FORGET_FIRINGS, {"rule": rule_seq, "kept": KEPT_FIRINGS})
+    keep_newest("firing", "rule_seq", rule_seq, KEPT_FIRINGS)
 
 
 def end_firing(rule_seq: int, now: int) -> None:

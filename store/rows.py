@@ -58,6 +58,12 @@ def add_row(table: str, row: dict[str, Any]) -> int:
     return insert(inserting(table, tuple(row)), tuple(row.values()))
 
 
+def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:
+    """Delete all but the `kept` newest rows whose column `parent` is `seq`; call inside `transaction()`."""
+    last = f"SELECT seq FROM {table} WHERE {parent} = :parent ORDER BY seq DESC LIMIT 1 OFFSET :kept"
+    run(f"DELETE FROM {table} WHERE {parent} = :parent AND seq <= ({last})", {"parent": seq, "kept": kept})
+
+
 def columns(row_type: type[tuple[Any, ...]], table: str, **sources: str) -> str:
     """The SELECT list of a row type: its fields are the columns of `table` with their names.
 
