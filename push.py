@@ -145,13 +145,13 @@ def asked() -> set[str]:
 
 
 def warnings(email: str) -> dict[str, str]:
-    """Sentences about coming faults of this owner's pushes, by kind of device."""
+    """Warnings about pushes that will fail for this owner, by kind of device."""
     found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}
     return {kind: warning for kind, warning in found.items() if warning}
 
 
 def public_vapid_key() -> str:
-    """The key with which a browser subscribes, to become a device."""
+    """The public key with which a browser subscribes."""
     provider = provider_of(WebPush.kind)
     assert isinstance(provider, WebPush)  # noqa: S101
     return provider.public_key()

@@ -1,4 +1,4 @@
-"""What needs an account's owner, the worst first: Home and the navigation show it. Must not know requests."""
+"""Everything that needs an account's owner, worst first, for Home and the navigation. Must not know requests."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -64,7 +64,7 @@ class Watched(NamedTuple):
 
 
 def count_watches(account_seq: int) -> int:
-    """How many of the account's heartbeats are down and rules firing."""
+    """How many of the account's heartbeats are down, plus how many of its rules are firing."""
     return heartbeats.count_down(account_seq) + stored_rules.count_firing(account_seq)
 
 
@@ -82,7 +82,7 @@ def needs(account: Account, watched: Watched, is_secure: bool, now: int) -> list
 
 
 def in_order(found: Iterable[Need]) -> list[Need]:
-    """The worst first; of a kind, what has lasted longest."""
+    """Sorted by kind, worst first, and within a kind by age, oldest first."""
     return sorted(found, key=lambda need: (KINDS.index(need.kind), need.since or 0))
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from process.faults import log_fault
 
-ACCOUNTS = 8  # with a batch at the same time
+ACCOUNTS = 8  # that have a batch at the same time
 
 log = logging.getLogger("pocketbell")
 
@@ -31,17 +31,17 @@ class Batches:
         return ACCOUNTS - len(self.busy)
 
     def start(self, account_seq: int, work: Callable[[], None], is_full: bool) -> None:
-        """Begin an account's batch; after a full one, another round begins at once."""
+        """Start an account's batch; after a full one, the next round starts at once."""
         self._running = [batch for batch in self._running if not batch.done()]
         self.busy.add(account_seq)
         self._running.append(self._threads.submit(self._run, account_seq, work, is_full))
 
     def finish(self) -> None:
-        """Wait until the batches that are under way have ended."""
+        """Wait for the running batches to end."""
         wait(self._running)
 
     def reset(self) -> None:
-        """Begin with new threads: the old ones have connections to the database before."""
+        """Replace the threads: the old ones have connections to the previous database."""
         self._threads.shutdown()
         self._threads = ThreadPoolExecutor(ACCOUNTS, thread_name_prefix=self._name)
 
@@ -51,7 +51,7 @@ class Batches:
         except Exception as error:  # its pushes are due again when their leases end
             log_fault(log, self._fault, error)
         finally:
-            has_waited = self.room <= 0  # perhaps another account
+            may_be_waited_for = self.room <= 0  # by another account
             self.busy.discard(account_seq)
-            if has_waited or is_full:
+            if may_be_waited_for or is_full:
                 self.due.set()

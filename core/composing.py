@@ -16,7 +16,7 @@ from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_t
 
 
 class Written(NamedTuple):
-    """What the owner typed; an empty link or time is none."""
+    """The fields as the owner typed them; an empty link or time means none."""
 
     title: str = ""
     text: str = ""
@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
 
 def ring(account: Account, written: Written, device_ids: Collection[str], now: int) -> Sent:
-    """Send what was written to these of the account's devices, as a request with an API key is sent.
+    """Send the notification to these devices of the account, as a request with an API key would.
 
     `Refused` (400) names the wrong field: one of `Written`, or `devices`.
     """
@@ -37,7 +37,7 @@ def ring(account: Account, written: Written, device_ids: Collection[str], now: i
         raise Refused(400, "Choose at least one device.", field="devices")
     if chosen == known:
         return delivery.deliver(Owner.of(account), content)
-    if content.deliver_at is not None:  # the devices are those that there are then
+    if content.deliver_at is not None:  # it goes to the devices that exist at that time
         sentence = "What is sent later goes to all devices. Choose them all, or leave the time empty."
         raise Refused(400, sentence, field="devices")
     return delivery.deliver(Owner.of(account), content, device_ids=chosen)

@@ -1,4 +1,4 @@
-"""`pocketbell doctor`: the present and coming faults of this installation, and advice for each.
+"""`pocketbell doctor`: what is or will soon be wrong with this installation, and advice.
 
 Each check looks at one thing and returns one line. Must not know the command line.
 """

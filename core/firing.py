@@ -53,7 +53,7 @@ def store_values(account_seq: int, project_id: str, values: Sequence[MetricColum
 
 
 def _follow_values(account_seq: int, rules: list[Watched], values: Sequence[MetricColumns], now: int) -> None:
-    """Judge the rules that these values may change, and let the silent ones wait anew."""
+    """Judge the rules that these values may change, and restart the wait of silent rules."""
     of_metric = defaultdict[str, list[MetricColumns]](list)
     for value in values:
         of_metric[value[0]].append(value)

@@ -1,7 +1,7 @@
 """Rows of the history: consecutive notifications that are alike are one row, a run.
 
-They are grouped when they are read, with the filters of the reader: so what is stored, searched and downloaded knows
-no runs. Must not know requests.
+Runs are formed when a page is read, with the reader's filters; storage, search and downloads do not know them. Must
+not know requests.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from process import clock
 from store.history import Outline, outlines
 from store.search import Span, Wanted, search
 
-MAX_READ = 500  # notifications of a page: a run that is longer goes on on the next page
+MAX_READ = 500  # notifications for one page; a longer run continues on the next page
 
 Run = tuple[Outline, ...]  # newest first
 
@@ -28,7 +28,7 @@ class RunPage(NamedTuple):
 
 
 def grouped(notifications: Iterable[Outline], zone: str) -> list[Run]:
-    """The runs of these notifications, which are in order: alike, of one day in this time zone, and not waiting."""
+    """The runs of these ordered notifications: alike, on one day in this time zone, and not waiting."""
     runs: list[list[Outline]] = []
     for one in notifications:
         if runs and _are_alike(runs[-1][-1], one, zone):

@@ -1,4 +1,4 @@
-"""How a heartbeat has run: its uptime, its run times and its latest outcomes, from what is kept of it.
+"""A heartbeat's uptime, run times and outcomes, computed from its kept pings and changes of state.
 
 Must not know requests.
 """
@@ -14,19 +14,17 @@ from store.heartbeats import Beat, KeptPing
 
 COUNTED_MS = 30 * DAY_MS
 SLOTS = 30
-FEW_RUNS = 4  # of fewer, none is usual
+FEW_RUNS = 4  # fewer have no usual run time
 
 Moments = list[tuple[str, int]]  # kinds of pings, or states, and their times, oldest first
 
 
 class Record(NamedTuple):
-    """How a heartbeat has run. Times are ms."""
+    """A heartbeat's uptime, run times and outcomes, oldest first. Times are ms."""
 
-    uptime: float | None  # the share of the time in which it was up or down; None: there was no such time
-    run_times: list[int | None]  # of each ping; None: no start came before it
-    outcomes: list[
-        str
-    ]  # of each ping, `success`, `late`, `fail`, `start` or `log`, and `late` for one that is missing
+    uptime: float | None  # time up, as a share of the time up or down; None if there was neither
+    run_times: list[int | None]  # of each ping; None if no start came before it
+    outcomes: list[str]  # `success`, `late`, `fail`, `start` or `log` for each ping; `late` for a missing one
 
     @property
     def slots(self) -> list[str]:
@@ -35,12 +33,12 @@ class Record(NamedTuple):
 
     @property
     def run_time(self) -> int | None:
-        """The latest."""
+        """The latest run time."""
         return next((one for one in reversed(self.run_times) if one is not None), None)
 
     @property
     def usual_run_times(self) -> tuple[int, int] | None:
-        """Between which times the middle half of the runs took; None after few runs."""
+        """The first and the third quartile of the run times; None after few runs."""
         known = [one for one in self.run_times if one is not None]
         if len(known) < FEW_RUNS:
             return None
@@ -49,7 +47,7 @@ class Record(NamedTuple):
 
 
 def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
-    """The record of each of these heartbeats of the account, by its seq; in one query."""
+    """The records of these heartbeats of the account, by seq, with one query."""
     pings, changes = defaultdict[int, Moments](list), defaultdict[int, Moments](list)
     for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
         (changes if is_change else pings)[seq].append((word, at))
@@ -99,7 +97,7 @@ def _outcomes(state: str, pings: Moments, changes: Moments) -> list[str]:
 
 
 def _lateness(changes: Moments, failed_at: set[int]) -> tuple[set[int], bool]:
-    """When it came up after a ping had been missing, and whether one was missing when it last went down."""
+    """The times at which it came up after a missing ping, and whether a missing ping last brought it down."""
     late_at, is_missing, before = set[int](), False, ""
     for state, at in changes:
         if state == "down" and before != "paused":  # else it was down when it was paused

@@ -216,9 +216,7 @@ class Provider(ABC, Generic[S]):
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
-    nobody: ClassVar[str | None] = (
-        None  # a token that no device has, for `./pocketbell doctor` to try the credentials
-    )
+    nobody: ClassVar[str | None] = None  # a token that no device has, with which `doctor` tries the credentials
 
     def __init__(self, settings: S | None, server: Server) -> None:
         self._settings, self.server = settings, server
@@ -287,7 +285,7 @@ class Provider(ABC, Generic[S]):
         """Replace the credential in this request, which the provider calls too old."""
 
     def warning(self, email: str) -> str | None:
-        """A sentence about a coming fault of pushes for the owner with this address, if there is one."""
+        """A warning if pushes will fail for the owner with this address."""
         return None
 
     def waking(self, poll_hash: str, message_id: str) -> Request | None:

@@ -24,11 +24,11 @@ class Alarm(NamedTuple):
     ends_at: int | None
     repeats: int
     acknowledged_at: int | None
-    device: str | None  # the name of the one on which it was acknowledged, if it was on one
+    device: str | None  # the name of the device on which it was acknowledged, if any
 
 
 class WaitingAlarm(NamedTuple):
-    """A notification that repeats now: nobody has acknowledged it."""
+    """A notification that repeats because nobody has acknowledged it."""
 
     id: str
     title: str
@@ -109,7 +109,7 @@ BRING_FORWARD = (
 
 
 def add(notification_seq: int, account_seq: int) -> None:
-    """A notification that is not acknowledged yet, and has not begun to repeat; call inside `transaction()`."""
+    """Add an alarm that waits, and has not begun to repeat; call inside `transaction()`."""
     run(INSERT, (notification_seq, account_seq))
 
 
@@ -119,7 +119,7 @@ def count_waiting(account_seq: int, tag: str | None) -> int:
 
 
 def begin(notification_seqs: Iterable[int], now: int) -> None:
-    """Let those of these notifications repeat that are to and have not begun; call inside `transaction()`."""
+    """Start the repeats of the waiting notifications among these; call inside `transaction()`."""
     run(BEGIN, {"now": now, "seqs": json.dumps(list(notification_seqs))})
 
 
@@ -142,7 +142,7 @@ def due(now: int) -> list[DueAlarm]:
 
 
 def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
-    """Take these alarms with a lease: nobody else does before `lease_until`. Each with when it was due.
+    """Take these alarms with a lease: nobody else does before `lease_until`. Returns each with its due time.
 
     Without those that another process took, or whose state changed, since they were found to be due. Call inside
     `transaction()`.
@@ -164,12 +164,12 @@ def note_pushed(notification_seqs: Iterable[int], now: int) -> None:
 
 
 def note_done(notification_seq: int, lease: int) -> None:
-    """Nothing more is to be pushed, unless the alarm changed during the lease."""
+    """Push nothing more, unless the alarm changed during the lease."""
     run(DONE, (notification_seq, lease))
 
 
 def bring_forward(by_ms: int) -> None:
-    """Make all that is to be pushed due earlier, one account after the other."""
+    """Make all pushes due earlier, one account after the other."""
     for (account_seq,) in run("SELECT DISTINCT account_seq FROM alarm WHERE next_at IS NOT NULL").fetchall():
         with transaction(account_seq):
             run(BRING_FORWARD, {"by": by_ms, "account": account_seq})
@@ -181,7 +181,7 @@ def bring_forward(by_ms: int) -> None:
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> bool:
     """Record the first acknowledgement, even of an expired alarm; call inside `transaction()`.
 
-    Returns whether it was the first. What was cancelled stays so.
+    Returns whether it was the first. A cancelled alarm stays cancelled.
     """
     values = {"account": account_seq, "seq": notification_seq, "device": device_seq, "now": now}
     return run(ACKNOWLEDGE, values).rowcount > 0

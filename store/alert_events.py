@@ -1,4 +1,4 @@
-"""What came to each alert last: its last payload, and its latest requests (core/recent_requests.py)."""
+"""Each alert's last payload and latest requests (core/recent_requests.py)."""
 
 from typing import NamedTuple
 

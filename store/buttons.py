@@ -105,7 +105,7 @@ def answer_to(notification_seq: int) -> GivenAnswer | None:
 
 
 def open_questions(account_seq: int, since: int, now: int, limit: int) -> list[OpenQuestion]:
-    """The first questions made since then that wait for an answer, without those that repeat."""
+    """The oldest questions since then that wait for an answer, without alarms that wait or are acknowledged."""
     values = {"account": account_seq, "since": since, "now": now, "limit": limit}
     return OPEN_QUESTIONS.all(values)
 

@@ -86,7 +86,7 @@ def remove(seq: int) -> None:
 
 
 def count(account_seq: int) -> int:
-    """How many the account has."""
+    """How many heartbeats the account has."""
     return select_number("SELECT count(*) FROM heartbeat WHERE account_seq = ?", (account_seq,)) or 0
 
 
@@ -119,7 +119,7 @@ def due(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def expected() -> list[Beat]:
-    """Those of all accounts that have a deadline."""
+    """The heartbeats of all accounts that have a deadline."""
     return EXPECTED.all()
 
 
@@ -138,27 +138,24 @@ def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down
 
 
 def _kept(state: str) -> str:
-    """The state as its changes are kept: a late heartbeat is still up."""
+    """The state as it is kept: a late heartbeat is still up."""
     return "up" if state == "late" else state
 
 
 def account_seqs() -> list[int]:
-    """The accounts that have any."""
+    """The accounts that have heartbeats."""
     return select_numbers("SELECT DISTINCT account_seq FROM heartbeat")
 
 
 def move_down_since(account_seqs: list[int], by_ms: int) -> None:
-    """Move the times since which these accounts' heartbeats are as they are by `by_ms`.
-
-    Call inside `transaction()`.
-    """
+    """Move the times at which these heartbeats' states began by `by_ms`; call inside `transaction()`."""
     values = (by_ms, json.dumps(account_seqs))
     run(MOVE_DOWN_SINCE, values)
     run(MOVE_OPEN_CHANGES, values)
 
 
 def note_ping(seq: int, now: int) -> None:
-    """Keep when it pinged last; call inside `transaction()`."""
+    """Keep the time of its last ping; call inside `transaction()`."""
     run(NOTE_PING, (now, seq))
 
 
@@ -195,7 +192,7 @@ NEWEST_OUTCOME = Query(
 
 
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
-    """Keep a ping, and of the earlier ones so many that there are `kept`; call inside `transaction()`."""
+    """Add a ping, and keep the `kept` newest; call inside `transaction()`."""
     run(ADD_PING, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
     keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
 
@@ -211,7 +208,7 @@ def changes(heartbeat_seq: int) -> list[tuple[str, int]]:
 
 
 def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
-    """What is kept of all the account's heartbeats: first the pings, then the changes of state, each oldest first.
+    """The kept pings of all the account's heartbeats, then their changes of state, each oldest first.
 
     Each has its heartbeat's seq, its kind or state, its time, whether it is a change, and its own seq.
     """
@@ -224,5 +221,5 @@ def newest_outcome(heartbeat_seq: int) -> KeptPing | None:
 
 
 def count_down(account_seq: int) -> int:
-    """How many of the account are down."""
+    """How many of the account's heartbeats are down."""
     return select_number(COUNT_DOWN, (account_seq,)) or 0

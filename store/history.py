@@ -1,4 +1,4 @@
-"""What the web app's history asks about many notifications at once: which are alike, and who sent them."""
+"""The web app's queries about many notifications at once: which are alike, and who sent them."""
 
 import json
 from typing import NamedTuple
@@ -7,11 +7,11 @@ from store.notifications import ALARM_STATE, IS_OPEN_QUESTION, STATUS
 from store.rows import Query, columns
 from wire.notification import DEFAULT_PRIORITY
 
-MAX_COUNTED = 5_000  # rows that are read to count some of them: the newest
+MAX_COUNTED = 5_000  # the newest rows, which are read to count some of them
 
 
 class Outline(NamedTuple):
-    """A notification as far as it decides whether it and its neighbours are one row."""
+    """The columns that decide whether a notification and its neighbours are one row."""
 
     seq: int
     id: str
@@ -58,5 +58,5 @@ def outlines(seqs: list[int]) -> list[Outline]:
 
 
 def by_sender(account_seq: int, since: int) -> list[Sent]:
-    """How many came from each sender since that time, most first; of the newest `MAX_COUNTED`."""
+    """How many of the newest `MAX_COUNTED` each sender has sent since that time, most first."""
     return BY_SENDER.all((account_seq, since))

@@ -51,7 +51,7 @@ class Rule(RuleColumns, Watch):
 
     @property
     def changes(self) -> Changes:
-        """Their present values."""
+        """The present values of these columns."""
         return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
 
 
@@ -68,7 +68,7 @@ class Watched(NamedTuple):
 
 
 class Firing(NamedTuple):
-    """From when to when a rule fired; `ended_at` is None while it does."""
+    """A period in which a rule fired; `ended_at` is None while it does."""
 
     began_at: int
     ended_at: int | None
@@ -149,12 +149,12 @@ def remove(rule: Rule) -> None:
 
 
 def count(account_seq: int) -> int:
-    """How many the account has."""
+    """How many rules the account has."""
     return select_number("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)) or 0
 
 
 def count_firing(account_seq: int) -> int:
-    """How many of the account fire."""
+    """How many of the account's rules are firing."""
     return (
         select_number(f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}", (account_seq,)) or 0
     )
@@ -230,7 +230,7 @@ def due(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def account_seqs() -> list[int]:
-    """The accounts that have any."""
+    """The accounts that have rules."""
     return select_numbers("SELECT DISTINCT account_seq FROM metric_rule")
 
 
@@ -262,20 +262,17 @@ FIRINGS = (
 
 
 def begin_firing(rule_seq: int, now: int) -> None:
-    """The rule fires from now on; of the earlier times so many are kept that there are `KEPT_FIRINGS`.
-
-    Call inside `transaction()`.
-    """
+    """Note that the rule fires from now on, and keep its newest firings; call inside `transaction()`."""
     run(BEGIN_FIRING, (rule_seq, now))
     keep_newest("firing", "rule_seq", rule_seq, KEPT_FIRINGS)
 
 
 def end_firing(rule_seq: int, now: int) -> None:
-    """The rule fires no longer; call inside `transaction()`."""
+    """Note that the rule no longer fires; call inside `transaction()`."""
     run(END_FIRING, (now, rule_seq))
 
 
 def firings_within(rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:
-    """When these rules fired between these times, the oldest first, each with its rule's seq."""
+    """The firings of these rules between these times, oldest first, each with its rule's seq."""
     values = {"rules": as_json(list(rule_seqs)), "since": since, "until": until}
     return [(seq, Firing(*times)) for seq, *times in run(FIRINGS, values).fetchall()]

@@ -58,7 +58,7 @@ def count(account_seq: int, day: str, stored_bytes: int) -> None:
 
 
 def add_bytes(account_seq: int, stored_bytes: int) -> None:
-    """Note that the account has stored so many bytes more, or fewer; call inside `transaction()`."""
+    """Add to the account's stored bytes, or subtract; call inside `transaction()`."""
     run_later(ADD_BYTES, (account_seq, stored_bytes))
 
 
