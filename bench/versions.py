@@ -66,6 +66,8 @@ def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Peer
     server = Server(data, under=("env", "-C", str(checkout)), INGEST_PER_MINUTE="1000000")
     with measure.running(server):
         pids = [server.process.pid, measure.worker_of(server.process.pid)]
+        for pid in pids:  # the services choose different cores, and the client has one of its own
+            measure.keep_with_service(pid)
         yield {kind: Peer(scratch, server.port, pids, of_kind, may_fail=True) for kind, of_kind in made.items()}
 
 
