@@ -19,7 +19,7 @@ from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
-from store import heartbeats, notification_days, notifications
+from store import engine, heartbeats, notification_days, notifications
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused
@@ -119,6 +119,7 @@ def hashing(queue: str, who: str) -> Iterator[None]:
     Owners with a link or a known browser wait in a `queue` of their own, so that strangers cannot crowd them out. Nor
     can `who` crowd out the others in the same queue.
     """
+    engine.make_way()
     with hash_turns.turn(queue, who), cpu_affinity.any_of_them():
         yield
 

@@ -16,7 +16,7 @@ from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome, Push
-from store import alarms, deliveries
+from store import alarms, deliveries, engine
 from store.database import give_back
 from store.deliveries import Attempt
 from wire.notification import Content
@@ -36,6 +36,7 @@ def push_all(attempts: list[Attempt]) -> list[Answer]:
 def push_each(pushes: list[Push]) -> list[Answer]:
     """Push. A bug in pushing counts as a failed attempt, so that it is not repeated for ever."""
     give_back()  # a provider may take seconds
+    engine.make_way()
     try:
         return push.send(pushes, PUSH_DEADLINE_S)
     except Exception as error:

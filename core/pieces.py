@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from process import clock
+from process import clock, switching
 from store.database import transaction
 
 ROWS = 500  # of one piece, which keeps writers waiting for about 10 ms
@@ -23,11 +23,13 @@ def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
     Returns whether anything is left.
     """
     ends_s = clock.monotonic_s() + budget_s
-    while piece():
+    while True:
+        with switching.often():
+            if not piece():
+                return False
         if clock.monotonic_s() >= ends_s:
             return True
         _never.wait(PAUSE_S)
-    return False
 
 
 def for_each_account(found: Iterable[tuple[int, Found]], write: Callable[[int, list[Found]], object]) -> bool:

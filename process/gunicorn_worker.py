@@ -31,6 +31,7 @@ from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
+MAX_RUNNING = 16  # threads that do not wait: more of them only compete for the interpreter
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
@@ -64,7 +65,7 @@ class ThreadedWorker(Worker):
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
-        self.threads, self.starting = list[threading.Thread](), threading.Lock()
+        self.threads, self.starting = dict[int, bool](), threading.Lock()  # by id: whether it waits in a request
         self.idle = list[None]()  # an entry for each thread that waits for work
         self.is_over = False
         self.ends_s = math.inf  # when connections without a request end, because the worker stops
@@ -141,7 +142,7 @@ class ThreadedWorker(Worker):
         if self.idle or self.is_over:
             return
         with self.starting:
-            if self.idle or len(self.threads) >= self.cfg.threads:
+            if self.idle or len(self.threads) >= min(self.cfg.threads, MAX_RUNNING + sum(self.threads.values())):
                 return
             thread = threading.Thread(target=self._run)
             self.idle.append(None)  # it will wait soon
@@ -150,9 +151,10 @@ class ThreadedWorker(Worker):
             except RuntimeError:  # the system allows no more threads
                 self.idle.pop()
             else:
-                self.threads.append(thread)
+                self.threads[thread.ident or 0] = False
 
     def _run(self) -> None:
+        own_id = threading.get_ident()
         try:
             while not self.is_over:
                 fd = self.poller.wait()
@@ -161,11 +163,12 @@ class ThreadedWorker(Worker):
                     self._start_thread()
                     self._work(fd)
                 finally:
+                    self.threads[own_id] = False
                     self.idle.append(None)
         finally:  # after a fault another thread may start in its place
             self.idle.pop()
             with self.starting:
-                self.threads.remove(threading.current_thread())
+                del self.threads[own_id]
             if self.is_over:
                 self.poller.watch(self.queue_pipe[0])
 
@@ -278,7 +281,10 @@ class ThreadedWorker(Worker):
         return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
 
     def make_way(self) -> None:
-        """End the turn of the long request that this thread serves, because the thread is about to wait."""
+        """Let others run, because this thread is about to wait: another thread, and another long request."""
+        if (own_id := threading.get_ident()) in self.threads:
+            self.threads[own_id] = True
+            self._start_thread()
         self._put(*self.long.end_own())
 
     # --- one request ---

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
-from process import clock
+from process import clock, switching
 from process.faults import log_fault
 
 MAX_STREAMS = 32
@@ -294,11 +294,12 @@ class Hub:
                 for stream in readable:
                     self._do(selector, stream, stream.read)
                 began_s = clock.monotonic_s()
-                self._look_for_woken(selector)
-                if began_s - looked_s >= LOOKED_EVERY_S:
-                    looked_s = began_s
-                    self._look(selector, self.streams, is_woken=False)
-                self._write(selector)
+                with switching.often():
+                    self._look_for_woken(selector)
+                    if began_s - looked_s >= LOOKED_EVERY_S:
+                        looked_s = began_s
+                        self._look(selector, self.streams, is_woken=False)
+                    self._write(selector)
                 self.worked_s = clock.monotonic_s() - began_s
             if self.is_stopping:  # else another thread may have begun already
                 for stream in [*self.streams, *self.arriving]:

@@ -23,7 +23,7 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 def make_way() -> None:
-    """Called by a thread that is about to wait for PostgreSQL or an answer; the server replaces this."""
+    """Called by a thread that may now wait for long, say for a provider or PostgreSQL; the server replaces this."""
 
 
 class DatabaseRefused(SystemExit):

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from store import engine
 from store.engine import DatabaseError, WriteFailed
 from store.sqlite_connection import run_on
 
@@ -121,8 +122,9 @@ class Writer:
 
         A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
         """
-        if self.turn.acquire(blocking=False):
+        if self.turn.acquire(timeout=STUCK_S):
             return True
+        engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True

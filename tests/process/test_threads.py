@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
+from process import gunicorn_worker
 from process.connections import Connection
 from process.gunicorn_worker import KEPT, ThreadedWorker
 from process.poller import Poller
@@ -166,3 +167,37 @@ def test_a_thread_that_is_about_to_wait_lets_another_long_request_begin(desk):
     for client in desk.clients:
         client.sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 5)
+
+
+def test_only_so_many_threads_run_at_once_beside_those_that_wait(desk, monkeypatch):
+    monkeypatch.setattr(gunicorn_worker, "MAX_RUNNING", 2)
+    desk.worker.cfg.__dict__.update(threads=20)
+    for client in desk.clients[:3]:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 2)
+    desk.worker._start_thread()
+    assert len(desk.worker.threads) == 2
+
+
+def test_a_thread_that_waits_in_a_request_counts_again_when_it_is_back(desk, monkeypatch):
+    monkeypatch.setattr(gunicorn_worker, "MAX_RUNNING", 1)
+    desk.worker.cfg.__dict__.update(threads=20)
+    answers = desk.worker.wsgi
+
+    def waits(environ, start):
+        desk.worker.make_way()
+        return answers(environ, start)
+
+    waits.takes_long = answers.takes_long
+    desk.worker.wsgi = waits
+    for client in desk.clients[:3]:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 3)
+    desk.held.set()
+    wait_until(lambda: len(desk.worker.idle) == len(desk.worker.threads))
+    assert not any(desk.worker.threads.values())
+
+
+def test_other_threads_than_the_workers_do_not_add_to_them(desk):
+    desk.worker.make_way()
+    assert threading.get_ident() not in desk.worker.threads
