@@ -14,7 +14,6 @@ from core import local_time
 from process import clock
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.browser import (
-    CLICK,
     ENABLE,
     GROUND,
     MAX_TAPS,
@@ -52,20 +51,6 @@ def test_a_new_owner_gets_a_notification_on_the_screen_within_six_taps(site, ope
     assert 3 <= phone.taps() <= MAX_TAPS
 
 
-@pytest.mark.shows_notifications
-def test_tapping_a_notification_opens_its_page(phone, site):
-    phone.enable()
-    worker = phone.worker()
-    sent = site.send("Disk", "root at 98 %")
-    (message,) = phone.subscription.messages
-    shown = phone.deliver(worker, json.dumps(message))
-    assert (shown["title"], shown["body"], shown["tag"]) == ("MCP - Disk", "root at 98 %", sent["id"])
-    worker.evaluate(CLICK, {})
-    expect(phone.page).to_have_url(f"{site.base}/app/notifications/{sent['id']}")
-    expect(phone.page.get_by_role("heading", level=1)).to_have_text("Disk")
-    expect(phone.page.locator("article", has_text="root at 98 %")).to_be_visible()
-
-
 def test_the_first_steps_check_themselves_and_disappear_when_all_are_done(phone, site):
     done = phone.go("/app/").get_by_text("steps done")
     expect(done).to_contain_text("1 of 5")
@@ -85,28 +70,6 @@ def test_the_first_steps_check_themselves_and_disappear_when_all_are_done(phone,
     phone.page.get_by_role("link", name="Home").click()
     expect(phone.page.get_by_role("heading", name="Last 14 days")).to_be_visible()
     expect(done).to_have_count(0)
-
-
-def test_the_first_steps_disappear_when_hidden(phone, site):
-    done = phone.go("/app/").get_by_text("steps done")
-    expect(done).to_contain_text("1 of 5")
-    phone.page.get_by_role("button", name="Hide these steps").click()
-    expect(phone.page.get_by_role("heading", name="Last 14 days")).to_be_visible()
-    expect(done).to_have_count(0)
-
-
-def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
-    phone.enable()
-    phone.page.get_by_role("navigation").get_by_role("link", name="Settings").click()
-    phone.page.get_by_role("link", name="API keys").first.click()
-    phone.page.get_by_label("New key").fill("backup")
-    phone.page.get_by_role("button", name="Create key").click()
-    key = phone.page.locator("#full-key").inner_text()
-    sent = site.request("/api/v1/notifications/send", key, {"title": "Disk", "body": "root at 98 %"})["notification"]
-    (message,) = phone.subscription.messages
-    assert message["notification"]["navigate"] == f"{site.base}/app/notifications/{sent['id']}"
-    (listed,) = site.request("/api/v1/notifications", key)["notifications"]
-    assert (listed["id"], listed["status"]) == (sent["id"], "delivered")
 
 
 @pytest.mark.shows_notifications

@@ -333,17 +333,6 @@ def test_a_process_says_in_one_line_that_its_database_file_cannot_be_used(tmp_pa
     told(run_in_fork(tmp_path, "account", "list"))
 
 
-@pytest.mark.parametrize("data_dir", ["file", "file/below"])
-def test_a_data_directory_that_cannot_be_made_is_an_error_in_one_line(tmp_path, data_dir):
-    (tmp_path / "file").write_text("")
-    assert str(tmp_path) in said(run_command(tmp_path / data_dir, "account", "list"))
-
-
-def test_a_database_in_a_directory_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    said(run_command(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
-
-
 @sqlite_only
 def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(owned):
     resource = pytest.importorskip("resource")

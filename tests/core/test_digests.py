@@ -1,7 +1,6 @@
 """Releasing what was held: as itself or as one digest, what fits into it, what becomes of it."""
 
 import re
-from unittest.mock import ANY
 
 import pytest
 
@@ -42,25 +41,6 @@ def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser,
         }
     ]
     assert statuses(owner) == {"a": "delivered"}
-
-
-def test_several_held_notifications_are_one_push(service, owner, browser, night, until, works):
-    held(service.alert(name="Backups"), "a", "b")
-    held(service.alert(name="Doorbell"), "c")
-    until(MORNING)
-    works()
-    assert browser.messages == [
-        {
-            "web_push": 8030,
-            "notification": {
-                "title": "MCP - 3 notifications",
-                "body": "Backups: a\nBackups: b\nDoorbell: c",
-                "navigate": ANY,
-                "tag": ANY,
-            },
-        }
-    ]
-    assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "delivered"}
 
 
 def test_a_digest_lists_notifications_of_all_alerts_oldest_first(service, browser, night, until, works, moved_clock):

@@ -241,20 +241,6 @@ def test_a_rules_state_and_its_value_are_not_stored_without_its_notification(ser
     assert (rule.state, told(owner)) == ("firing", [FIRES])
 
 
-def test_a_failing_rule_does_not_stop_other_rules(service, owner, passes, monkeypatch):
-    rules = [Ruled(service, owner, "silent 1m", metric=metric) for metric in ("a", "b")]
-    judge = firing._judge
-
-    def fail(rule, now, has_arrived):
-        if rule.metric_id == "a":
-            raise ValueError("no")
-        judge(rule, now, has_arrived)
-
-    monkeypatch.setattr(firing, "_judge", fail)
-    passes(2 * MINUTE_S)
-    assert [rule.state for rule in rules] == ["ok", "firing"]
-
-
 def test_an_always_failing_rule_is_retried_with_growing_delays_and_delays_no_other(
     service, owner, passes, moved_clock, monkeypatch, caplog
 ):

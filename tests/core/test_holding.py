@@ -48,11 +48,6 @@ def test_what_is_sent_through_the_rest_api_is_never_held(service, owner, browser
     assert shown(browser) == [("MCP - Backup", "b")]
 
 
-def test_an_alert_that_ignores_quiet_hours_is_pushed_within_them(service, browser, night):
-    assert service.alert("--ignore-quiet-hours").post({"message": "a"}).json["status"] == "delivered"
-    assert shown(browser) == [("MCP - Backups", "a")]
-
-
 def test_quiet_hours_hold_only_their_own_account(service, pro, push_service, night):
     browser = subscribe(pro, push_service)
     assert service.alert(email=PRO).post({"message": "a"}).json["status"] == "delivered"

@@ -405,10 +405,6 @@ def test_date_takes_seconds_milliseconds_and_iso_8601(value, text):
     "value, zone, text",
     [
         (f"{NOON}", "Europe/Berlin", "21 13:00 +0100"),
-        (f"{NOON}000", "America/New_York", "21 07:00 -0500"),
-        (f"{NOON}", "Pacific/Kiritimati", "22 02:00 +1400"),
-        ("1792889999", "Europe/Berlin", "25 02:59 +0200"),
-        ("1792890000", "Europe/Berlin", "25 02:00 +0100"),
         ('"2026-11-21T12:00:00Z"', "Europe/Berlin", "21 13:00 +0100"),
         ('"2026-07-01T12:00:00+09:00"', "Europe/Berlin", "01 05:00 +0200"),
         ('"2026-07-01T12:00:00"', "America/New_York", "01 12:00 -0400"),

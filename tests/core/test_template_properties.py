@@ -46,12 +46,6 @@ def test_any_braces_are_read_as_a_naive_search_reads_them(template):
     assert rendered(template, '{"a": {"b": 1.0, "": "{{ a.b }}"}, "b": "{"}') == naive(template)
 
 
-@PROPERTY
-@given(ANY_TEXT.filter(lambda text: "{{" not in text), PAYLOADS)
-def test_text_without_a_beginning_is_itself(text, payload):
-    assert filled(text, payload) == (text, ())
-
-
 TOKENS = [
     *["{{", "}}", "{{ ", " }}", "{", "}", "|", " | ", ":", ": ", '"', "'", ",", ".", " ", "\n", "\\", "-", "%"],
     *["a", "b", "a.b", "0", "3", "20", "99999999999999999999", "é", "😀", "\ud800", "\x00", "shout"],

@@ -148,12 +148,6 @@ def test_after_the_last_device_died_the_page_says_that_there_was_no_device(owner
     assert "Failed" in page.text and "there was no device" in page.text
 
 
-def test_times_are_in_the_owners_zone(service, owner, caller, browser):
-    account_set(service, "--timezone", "Asia/Tokyo")
-    sent = caller.send().json["notification"]
-    assert "Handed to its push service 19:00" in notification_page(owner, sent["id"]).text
-
-
 # --- one notification: held, digests, variables -------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """The custom-metrics webhook: batches, what is refused, the hourly quota, `lastUsedAt`."""
 
-import io
 import json
 
 import pytest
@@ -229,22 +228,6 @@ def test_metadata_may_be_an_empty_object(owner):
     assert_stored(post(owner, batch(metric(metadata={}))), 1)
 
 
-# What is no JSON object
-
-
-NOT_JSON = [None, b"", b"{", b"nonsense", b"projectId=shop&metrics=1", b"\xff", b"[" * 100_000, b'[NaN,"\\x"]']
-NOT_AN_OBJECT = [b"[]", b"null", b"1", json.dumps([batch()]).encode()]
-NEARLY_JSON = [json.dumps(batch()).encode() + b"x", json.dumps(batch()).encode("utf-16")]
-ODD_VALUES = ["NaN", "Infinity", "-Infinity", "1e400", "9" * 101, "01", "[" * 65 + "]" * 65]
-
-
-def test_a_body_that_is_no_json_object_is_refused(service, owner):
-    odd = [json.dumps(batch(metric(x="#"))).replace('"#"', literal).encode() for literal in ODD_VALUES]
-    for data in [*NOT_JSON, *NOT_AN_OBJECT, *NEARLY_JSON, *odd]:
-        refusal(owner.request("POST", PATH, data=data))
-    assert stored(service) == []
-
-
 @pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\udfff\\ud800"])
 def test_no_text_causes_a_fault_of_the_server(owner, escape):
     texts = [metric(**{name: "#"}) for name in ("metricId", "metricName", "unit")]
@@ -270,35 +253,6 @@ def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(s
     assert stored(service) == []
     alter(service, "DROP TRIGGER full")
     assert_stored(post(owner, body), 3)
-
-
-# Who may
-
-
-# Other methods and large bodies
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(make_service, moved_clock, chunked):
-    service = make_service(MAX_BODY_BYTES="2048")
-    service.account()
-    owner = service.caller()
-
-    def send(size):
-        data = json.dumps(batch()).encode().ljust(size)
-        if not chunked:
-            return post(owner, data=data)
-        return service.client.post(
-            PATH,
-            input_stream=io.BytesIO(data),
-            headers={"Authorization": f"Bearer {owner.key}", "Transfer-Encoding": "chunked"},
-            environ_overrides={"wsgi.input_terminated": True},
-        )
-
-    assert_stored(send(2_048), 1)
-    refusal(send(2_049), 413)
-    refusal(send(300_000), 413)
-    assert len(stored(service)) == 1
 
 
 # Requests per hour and account

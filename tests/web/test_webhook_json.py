@@ -1,6 +1,5 @@
 """The JSON that an alert webhook takes, bare or in a form, and what it refuses."""
 
-import io
 import json
 import re
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.answers import AT, refusal
 from tests.support.service import last
-from tests.support.webhooks import SENDER, the_alert
+from tests.support.webhooks import the_alert
 
 JSON = {"Content-Type": "application/json"}
 
@@ -64,10 +63,6 @@ def test_a_refusal_repeats_nothing_of_the_body(hook):
         assert "secret" not in refusal(hook.post(data=data))
 
 
-def test_64_levels_are_taken(hook):
-    assert hook.post(data=b'{"a":' * 63 + b"{}" + b"}" * 63).status_code == 200
-
-
 CONTENT_TYPES = ["", "text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense", ";;;"]
 
 
@@ -80,19 +75,6 @@ def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
         assert hook.post(data=data, headers=headers).status_code == 200
         assert last(owner) == ("é+%41&payload=1", "漢")
     assert len(owner.listed()) == 1 + len(CONTENT_TYPES)
-
-
-@pytest.mark.parametrize(
-    "data, title",
-    [
-        (b'{"title": "first", "title": "last"}', "last"),
-        (b'{"title": 1, "title": "first", "t\\u0069tle": "last"}', "last"),
-        (b'{"title": "first", "title": null, "subject": "other"}', "other"),
-    ],
-)
-def test_the_last_of_duplicate_keys_wins(owner, hook, data, title):
-    hook.post(data=data)
-    assert last(owner)[0] == title
 
 
 @pytest.mark.parametrize(
@@ -154,31 +136,3 @@ def test_any_json_object_is_an_event_and_a_template_shows_all_of_it(owner, mirro
     data = json.dumps({"x": [value]})
     assert mirror.post(data=data).status_code == 200
     assert json.loads(last(owner)[1]) == storable(json.loads(data)["x"])
-
-
-@pytest.fixture
-def small_hook(make_service, moved_clock):
-    """An alert of a service that takes bodies of at most 2,048 bytes."""
-    service = make_service(MAX_BODY_BYTES="2048")
-    service.account()
-    return service.alert()
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small_hook, chunked):
-    def post(size, text=b'{"title": "t"}'):
-        data = text.ljust(size)
-        if not chunked:
-            return small_hook.post(data=data)
-        headers = {"Transfer-Encoding": "chunked"}
-        environ = {"wsgi.input_terminated": True, "REMOTE_ADDR": SENDER}
-        stream = io.BytesIO(data)
-        return small_hook.service.client.post(
-            small_hook.url, input_stream=stream, headers=headers, environ_overrides=environ
-        )
-
-    assert post(2_048).status_code == 200
-    refusal(post(2_049), 413)
-    refusal(post(300_000), 413)
-    refusal(post(2_049, b"not JSON"), 413)
-    assert len(small_hook.service.caller().listed()) == 1
