@@ -31,11 +31,6 @@ def test_the_data_directory_and_all_in_it_are_their_owners_alone(service, tmp_pa
     assert set(modes.values()) == {0o600}
 
 
-def test_a_backup_is_its_owners_alone(service, tmp_path):
-    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
-    assert mode(tmp_path / "copy.db") == 0o600
-
-
 def test_a_backup_is_its_owners_alone_whatever_the_umask(opened, tmp_path):
     before = os.umask(0)
     try:
@@ -113,14 +108,9 @@ def test_a_directory_that_cannot_be_made_is_refused_with_a_sentence(tmp_path):
     assert str(tmp_path / "file") in refusal(tmp_path / "file" / "bell.db")
 
 
-def test_a_database_of_another_program_is_refused_rather_than_mixed_with_ours(file):
-    other_database(file, "CREATE TABLE recipe (name TEXT)", "INSERT INTO recipe VALUES ('soup')")
-    assert str(file) in refusal(file)
-    assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
-
-
-def test_a_database_of_another_program_that_counts_its_versions_too_is_refused(file):
-    other_database(file, "CREATE TABLE recipe (name TEXT)", f"PRAGMA user_version = {database.SCHEMA_VERSION}")
+@pytest.mark.parametrize("version", [0, database.SCHEMA_VERSION])
+def test_a_database_of_another_program_is_refused_whatever_its_version(file, version):
+    other_database(file, "CREATE TABLE recipe (name TEXT)", f"PRAGMA user_version = {version}")
     assert str(file) in refusal(file)
     assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
 
@@ -201,14 +191,6 @@ def started_on(make_service, push_service, path):
     return make_service(WEBPUSH_HOSTS=push_service.origin, DATABASE_URL=f"sqlite:///{path}")
 
 
-def test_a_service_started_on_a_backup_has_the_same_web_push_key(service, push_service, make_service, tmp_path):
-    service.account(OWNER)
-    key = public_key_of_a_push(service, push_service)
-    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
-    restored = started_on(make_service, push_service, tmp_path / "copy.db")
-    assert public_key_of_a_push(restored, push_service) == key
-
-
 def test_the_web_push_key_is_made_at_the_first_start_and_so_in_every_backup(
     service, push_service, make_service, tmp_path
 ):
@@ -217,18 +199,6 @@ def test_the_web_push_key_is_made_at_the_first_start_and_so_in_every_backup(
     key = public_key_of_a_push(service, push_service)
     restored = started_on(make_service, push_service, tmp_path / "copy.db")
     assert public_key_of_a_push(restored, push_service) == key
-
-
-def test_a_service_started_on_a_backup_takes_the_same_keys_and_shows_the_same_history(
-    service, push_service, make_service, tmp_path
-):
-    service.account(OWNER)
-    caller = service.caller(OWNER)
-    caller.send("Disk", "full")
-    shown = caller.listed()
-    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
-    caller.service = started_on(make_service, push_service, tmp_path / "copy.db")
-    assert caller.listed() == shown
 
 
 def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
