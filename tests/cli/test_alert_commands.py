@@ -9,7 +9,6 @@ import pytest
 from core.alerts import ICONS
 from core.template_filters import FILTERS
 from models import Alert
-from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER
 from tests.support.commands import lines_of, printed, said
 from tests.support.rows import each
@@ -225,15 +224,6 @@ def test_an_unknown_icon_is_refused_with_all_names_similar_ones_first(service, o
     )
     assert set(listed.removesuffix(".").split(", ")) == ICONS
     assert len(sentence) < 150 and (near in sentence if near else sentence.endswith('".'))
-
-
-def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(service, owner):
-    hook = service.alert()
-    with transaction(EVERYBODY):
-        Alert.update(icon="no-such-icon").execute()
-    hook.set("--icon", "no-such-icon", "--color", "#123456")
-    assert [(one["icon"], one["color"]) for one in owner.alerts()] == [("no-such-icon", "#123456")]
-    said(service.flask("alert", "set", OWNER, hook.id, "--icon", "another-one"))
 
 
 # --- account set --quiet-hours, --timezone ------------------------------------------------------------------
