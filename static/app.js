@@ -14,16 +14,11 @@ async function copy(element) {
   if (!document.execCommand("copy")) throw new Error("select it and copy it");
 }
 
-for (const copier of document.querySelectorAll("button[data-copy]")) {
-  copier.hidden = false;
+document.addEventListener("click", ({ target }) => {
+  const copier = target.closest("button[data-copy]");
   const tell = (words) => { copier.lastElementChild.textContent = words; };
-  copier.addEventListener("click", () => {
-    copy(document.getElementById(copier.dataset.copy)).then(
-      () => tell("Copied"),
-      () => tell("Select it above and copy it"),
-    );
-  });
-}
+  if (copier) copy(document.getElementById(copier.dataset.copy)).then(() => tell("Copied"), () => tell("Select it above and copy it"));
+});
 
 // An open menu closes with a tap elsewhere, or with Escape.
 const openMenus = () => document.querySelectorAll("details.menu[open]");
@@ -63,6 +58,7 @@ const button = document.getElementById("enable");
 // Shows the sentences of a state; `offer` also shows the button that enables this browser. What the browser itself said
 // of a fault is for whoever opens the details.
 function show(name, offer = false, reason = "", fault = null) {
+  document.cookie = `push=${name}; path=/app; max-age=31536000; samesite=lax`; // the next page keeps room for this
   const state = document.getElementById("push-state");
   state.replaceChildren(card.querySelector(`[data-state=${name}]`).content.cloneNode(true));
   const place = state.querySelector("[data-reason]");

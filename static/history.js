@@ -1,51 +1,7 @@
-// On Home and the history: offers a link to new notifications while the page is visible (nothing moves while somebody
-// reads), and deletes after a time in which that can be undone.
+// On the history: deletes several after a time in which that can be undone.
 "use strict";
 
-const POLL_MS = 5000, UNDO_MS = 8000;
-
-const news = document.querySelector("[data-news]");
-
-async function lookForNews() {
-  if (document.hidden || !news.dataset.news || !(news.checkVisibility?.() ?? true)) return;
-  const answer = await fetch(news.dataset.news);
-  if (answer.redirected) news.dataset.news = ""; // signed out: the next page says so
-  if (answer.redirected || !answer.ok) return;
-  const many = (await answer.json()).new, link = news.firstChild, words = `${many} new`;
-  if (!many || link.textContent === words) return;
-  const list = news.nextElementSibling, before = list.getBoundingClientRect().top;
-  link.lastChild.textContent = words;
-  link.hidden = false;
-  scrollBy(0, list.getBoundingClientRect().top - before); // the rows stay under the finger
-}
-
-// The parts of Home that say how everything is: put anew when they have changed, but not while somebody is about to
-// press a button in them.
-async function lookForChanges() {
-  const first = document.querySelector("[data-live]");
-  if (document.hidden || !first?.dataset.live) return;
-  const address = first.dataset.live;
-  const answer = await fetch(address);
-  if (answer.redirected) first.dataset.live = "";
-  if (answer.redirected || !answer.ok) return;
-  const heading = document.querySelector("h1").textContent;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const now = fresh.getElementById(part.id);
-    if (!now || now.isEqualNode(part) || part.querySelector("form:hover, :focus")) continue;
-    part.replaceChildren(...now.childNodes);
-  }
-  const said = document.querySelector("h1").textContent;
-  if (said === heading) return;
-  document.querySelector("[data-said]").textContent = said;
-  document.title = `${said} – Pocketbell`;
-}
-
-if (news) {
-  const look = () => Promise.all([lookForNews(), lookForChanges()]).catch(() => {}); // offline: the next look may succeed
-  setInterval(look, POLL_MS);
-  document.addEventListener("visibilitychange", look);
-}
+const UNDO_MS = 8000;
 
 // Deleting several: they are hidden at once and deleted a little later, unless the owner taps "Undo".
 const several = document.getElementById("several");

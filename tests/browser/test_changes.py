@@ -1,0 +1,138 @@
+"""What changes on a page by itself, and that nothing on a page jumps: while it loads, and when it changes."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.accounts import OWNER
+from tests.support.browser import Phone, settle
+from tests.support.full_site import PLAIN, SEARCHES, full_pages
+
+MOST_SHIFT = 0.02  # of the cumulative layout shift; 0.1 counts as good
+WIDTHS = (390, 1280)
+OBSERVE = """
+self.shifts = [];
+new PerformanceObserver((list) => {
+  const named = (node) => `${node?.nodeName}.${node?.className} “${(node?.textContent ?? "").trim().slice(0, 30)}”`;
+  for (const one of list.getEntries()) {
+    if (!one.hadRecentInput) self.shifts.push([one.value, ...one.sources.map((source) => named(source.node))]);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+# After two frames, all that was laid out before has been reported.
+SHIFTS = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(self.shifts))))"
+
+
+def jumps(page):
+    """The layout shifts of the page if they are too large."""
+    shifts = page.evaluate(SHIFTS)
+    return shifts if sum(value for value, *_ in shifts) >= MOST_SHIFT else []
+
+
+@pytest.fixture
+def page(phone):
+    """The owner's page, whose clock the test moves."""
+    phone.page.clock.install()
+    return phone.page
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_jumps_while_it_loads(full, open_context, push_service, width):
+    context = open_context(viewport={"width": width, "height": 844})
+    page = Phone(full.site, context, push_service, is_signed_in=False).page
+    context.add_cookies([full.cookie])
+    page.add_init_script(OBSERVE)
+    addresses, found = full_pages(full), {}
+    kinds = (
+        "notification: long",
+        "notification: digest",
+        "alert: large",
+        "alert, connect",
+        "watch: down",
+        "metric, 7 d",
+    )
+    for name in (*PLAIN, *SEARCHES, *kinds, "metric, changing a value rule"):
+        page.goto(full.site.base + addresses[name])
+        settle(page)
+        found[name] = jumps(page)
+    assert not any(found.values()), "\n".join(f"{name}: {shifts}" for name, shifts in found.items() if shifts)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_of_a_visitor_or_a_new_account_jumps_while_it_loads(site, open_context, push_service, width):
+    context = open_context(viewport={"width": width, "height": 844})
+    page = Phone(site, context, push_service, is_signed_in=False).page
+    page.add_init_script(OBSERVE)
+    found = {}
+
+    def look(path):
+        page.goto(path)
+        settle(page)
+        found[path] = jumps(page)
+
+    look(site.setup_link())
+    context.add_cookies([site.cookie()])
+    for path in PLAIN.values():
+        look(site.base + path)
+    context.clear_cookies()
+    for path in ("/app/login", "/app/phone", "/docs"):
+        look(site.base + path)
+    assert not any(found.values()), "\n".join(f"{path}: {shifts}" for path, shifts in found.items() if shifts)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_devices_do_not_jump_in_a_browser_that_gets_notifications(phone, width):
+    phone.page.set_viewport_size({"width": width, "height": 844})
+    phone.page.add_init_script(OBSERVE)
+    phone.enable()
+    settle(phone.go())
+    assert jumps(phone.page) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
+def test_home_and_history_do_not_jump_when_they_change_by_themselves(page, site, path, width):
+    page.add_init_script(OBSERVE)
+    page.set_viewport_size({"width": width, "height": 500})
+    site.service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
+    for number in range(12):
+        site.send(f"Bell {number}", "x")
+    page.goto(site.base + path)
+    settle(page)
+    site.send("Freezer", acknowledge=True)
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="1 new")).to_be_visible()
+    assert jumps(page) == []
+
+
+def test_watches_change_by_themselves(page, site):
+    page.goto(f"{site.base}/app/watches")
+    site.service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="Backup")).to_contain_text("Waiting for the first ping")
+    expect(page.get_by_role("main").get_by_text("1 new")).to_be_visible()
+
+
+def test_metrics_change_by_themselves(page, site):
+    key = site.new_key()
+
+    def send(value):
+        metric = {"metricId": "t", "metricName": "Temperature", "value": value}
+        site.request("/api/webhooks/custom", key, {"projectId": "home", "metrics": [metric]})
+
+    page.goto(f"{site.base}/app/metrics")
+    for value in ("21.5", "22.5"):  # the first makes the list, the second is in it
+        send(float(value))
+        page.clock.run_for(5_000)
+        expect(page.get_by_role("link", name="Temperature")).to_contain_text(value)
+
+
+def test_a_part_is_not_replaced_while_its_menu_is_open_or_a_field_in_it_has_the_focus(page, site):
+    site.service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
+    page.goto(f"{site.base}/app/watches")
+    page.get_by_role("link", name="Backup").focus()
+    site.service.flask("heartbeat", "create", OWNER, "Mail", "--period", "1h")
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="Backup")).to_be_focused()
+    page.get_by_role("link", name="New heartbeat").evaluate("() => document.activeElement.blur()")
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="Mail")).to_be_visible()
