@@ -18,6 +18,7 @@ class Stats(NamedTuple):
     alerts: int
 
 
+QUARTER_HOUR = "created_at / 900000 * 900000"  # the start (ms) of the one in which a notification was made
 COUNT = (
     "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes)"
     " VALUES (?, '', 1, ?), (?, ?, 1, 0) ON CONFLICT (account_seq, day) DO UPDATE"
@@ -97,7 +98,7 @@ def count_by_quarter_hour(account_seq: int, since: int, after: int, until: int) 
     Returns the start (ms) of each quarter of an hour that has any, and how many.
     """
     counts = run(
-        "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
+        f"SELECT {QUARTER_HOUR} AS start, count(*) FROM notification WHERE account_seq = ?"
         " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
         (account_seq, after, until, since),
     )

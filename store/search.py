@@ -10,6 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from store.database import AFTER_ALL, run
+from store.notification_days import QUARTER_HOUR
 from store.notifications import AGED_FROM, STATUS
 from store.rows import columns
 from wire.notification import DEFAULT_PRIORITY
@@ -184,7 +185,7 @@ def span_between(begin: int, until: int) -> Span:
 
 
 FAILED = (
-    f"SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification n WHERE {FEW} AND {STATUS} = 'failed'"
+    f"SELECT {QUARTER_HOUR} AS start, count(*) FROM notification n WHERE {FEW} AND {STATUS} = 'failed'"
     " AND seq > :after AND created_at >= :since AND is_digest = 0 GROUP BY start"
 )
 
