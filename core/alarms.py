@@ -9,10 +9,10 @@ from functools import partial
 from typing import NamedTuple
 
 from core import buttons, fetching, long_poll
-from core.attempts import LEASE_MS, is_expired, push_all
+from core.attempts import LEASE_MS, is_expired, note_device, push_all
 from core.batches import Batches
-from core.devices import drop_device, receivers
-from models import ActiveDevice, Device
+from core.devices import receivers
+from models import ActiveDevice
 from process import clock
 from providers.base import Answer, Outcome
 from store import alarms as stored
@@ -169,9 +169,7 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
     """Note the outcomes of the pushes, and when the next is due; call inside `transaction()`."""
     tried = [(attempt.device, answer) for attempt, answer in outcomes if answer.was_tried]
     for device, answer in tried:
-        is_same = Device.note_outcome(device, answer.error, now)
-        if answer.outcome is Outcome.DEAD and is_same:
-            drop_device(device.seq, "dead", now)
+        note_device(device, answer, now)
     if not turn.is_repeat:
         stored.note_done(turn.seq, turn.lease)
         return

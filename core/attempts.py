@@ -98,6 +98,12 @@ def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
         drop_device(device_seq, "dead", now)
 
 
+def note_device(device: ActiveDevice, answer: Answer, now: int) -> None:
+    """Note a provider's answer about a device, and drop the device if it is dead; call inside `transaction()`."""
+    if Device.note_outcome(device, answer.error, now) and answer.outcome is Outcome.DEAD:
+        drop_device(device.seq, "dead", now)
+
+
 def _verdict(attempt: Attempt, answer: Answer, now: int) -> tuple[str, int | None]:
     """The delivery's status after an answer, and the time of the next attempt if it is pending."""
     if answer.outcome is Outcome.DELIVERED:

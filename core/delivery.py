@@ -10,8 +10,8 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
-from core.attempts import LEASE_MS, end_expired, note_outcomes, push_all, push_each, push_to
-from core.devices import drop_device, of_priority
+from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
+from core.devices import of_priority
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
@@ -370,7 +370,5 @@ def try_device(account: Account, device_id: str) -> Answer:
         (answer,) = push_each([push_to(device, message, account.email)])
     if answer.was_tried:
         with transaction(account.seq):
-            now = clock.now_ms()
-            if Device.note_outcome(device, answer.error, now) and answer.outcome is Outcome.DEAD:
-                drop_device(device.seq, "dead", now)
+            note_device(device, answer, clock.now_ms())
     return answer
