@@ -36,9 +36,7 @@ class Subscription:
         self.topics, self.names, self.wanted, self.write = subscribed, names, wanted, write
         self.keys = [topic.device.seq for topic in subscribed]
         self.owners = {topic.device.account_seq for topic in subscribed}
-        self.after = dict.fromkeys(self.owners, 0)
-        for account_seq in self.after:
-            self.after[account_seq] = notifications.newest_seq(account_seq)
+        self.after = {account_seq: notifications.newest_seq(account_seq) for account_seq in self.owners}
         self.looked_at = now
         self.waiting = deque(stored(subscribed, wanted, now))
         self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
