@@ -42,7 +42,7 @@ def prepare(file: Path, settings: Settings) -> bool:
 def _claim(place: Path | ServerUrl) -> None:
     """Take the lock of a service."""
     if isinstance(place, Path):
-        service_lock.take(place, "flask import", tell=lambda _: None, max_wait_s=0)
+        service_lock.take(place, "pocketbell import", tell=lambda _: None, max_wait_s=0)
     else:
         database.claim(place)
 
