@@ -5,18 +5,13 @@ import threading
 import pytest
 
 import push
-from core import alarms, delivery, scheduler
+from core import alarms, scheduler
 from core.attempts import LEASE_MS
 from store import alarms as stored_alarms
 from store import database
-from store.senders import find_webhook
 from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
 from tests.support.devices import subscribe
-from tests.support.holding import MORNING, digest_of, shown
 from tests.support.times import HOUR_S
-from wire.notification import Content
-
-URGENT = Content("Disk", "full", priority=5, acknowledge=(60, 3600))
 
 
 @pytest.fixture
@@ -274,25 +269,6 @@ def test_an_alarm_acknowledged_while_held_is_pushed_once_and_does_not_repeat(own
     assert (rung(owner, id_), bodies(browser)) == (("acknowledged", 0), ["later"])
 
 
-def test_a_held_alarm_begins_to_repeat_when_it_is_released(service, owner, browser, night, until, works, passes):
-    hook = service.alert()
-    one, two = (
-        delivery.deliver_event(find_webhook(hook.code), hook.code, URGENT._replace(body=body), None).notification.id
-        for body in "ab"
-    )
-    passes(60, 3)
-    assert (rung(owner, one), browser.pushes) == (("waiting", 0), [])
-    until(MORNING)
-    works()
-    assert shown(browser) == [digest_of("Disk: a", "Disk: b")]
-    passes(60)
-    assert (rung(owner, one), sorted(bodies(browser)[1:])) == (("waiting", 1), ["a", "b"])
-    acknowledge(owner, one)
-    passes(60)
-    assert sorted(bodies(browser)[3:]) == ["Acknowledged.", "b"]
-    assert [detail(owner, id_)["status"] for id_ in (one, two)] == ["delivered", "delivered"]
-
-
 # --- how many -----------------------------------------------------------------------------------------------
 
 
@@ -321,19 +297,6 @@ def test_an_idempotent_replay_is_accepted_at_the_limit_and_starts_no_alarm(owner
     for _ in range(5):
         passes(0)
     assert len(browser.messages) == 40
-
-
-def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, browser, passes):
-    for _ in range(20):
-        ring(owner)
-    code = service.alert().code
-    sent = delivery.deliver_event(find_webhook(code), code, URGENT, None).notification
-    assert sent.status == "delivered"
-    found = detail(owner, sent.id)
-    assert (found["priority"], "acknowledge" in found) == (5, False)
-    answer = owner.post(f"/notifications/{sent.id}/acknowledge")
-    assert (answer.status_code, answer.json["code"]) == (409, "VALIDATION_ERROR")
-    assert answer.json["error"] == "This notification does not repeat: there is nothing to acknowledge."
 
 
 # --- leases and other processes ----------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import pytest
 
 import push
 from core import attempts, retries
-from process import clock
 from providers import base
 from providers import fcm as fcm_module
 from providers.base import Message, Outcome, Push
@@ -124,14 +123,6 @@ def test_apns_gets_no_more_new_tokens_than_its_limit_however_often_it_reports_on
         moved_clock.advance(60)
     tokens = {pushed["authorization"] for pushed in phone.pushes}
     assert len(tokens) == 2
-
-
-def test_a_provider_token_is_renewed_after_the_clock_was_set(owner, apns, moved_clock):
-    phone = device(owner, "apns", apns.phone())
-    owner.send()
-    moved_clock.set_wall(clock.now_ms() - 7_200_000)
-    assert owner.send().json["notification"]["status"] == "delivered"
-    assert len({pushed["authorization"] for pushed in phone.pushes}) == 2
 
 
 def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns, monkeypatch):

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -171,17 +170,6 @@ def test_after_kill_9_the_next_start_pushes_pending_deliveries(start, push_servi
     server.kill()
     start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
     wait_until(lambda: len(browser.messages) == 1)
-
-
-def test_a_start_right_after_a_kill_9_that_left_the_worker_waits_for_its_end(start):
-    first = start()
-    key = first.wait_until_ready().owner_key()
-    os.kill(first.process.pid, signal.SIGKILL)
-    first.process.wait()
-    second = start(PORT=str(first.port))
-    second.port = first.port
-    wait_until(lambda: "Booting worker" in second.log or second.process.poll() is not None)
-    assert second.wait_until_ready().send(key).status == 200, second.log
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):
@@ -437,24 +425,6 @@ def test_when_a_key_was_last_used_is_written_at_the_end(start):
     assert server.terminate() == 0
     with server.beside():
         assert ApiKey.get().last_used_at
-
-
-def test_16_threads_on_one_key_get_exactly_its_limit(server):
-    key = server.owner_key("starter", "starter@example.org")
-    statuses = []
-    join(in_threads(16, lambda n: statuses.extend(server.get("/api/v1/stats", key).status for _ in range(10))))
-    assert (statuses.count(200), statuses.count(429), len(statuses)) == (100, 60, 160)
-
-
-def test_a_silent_connection_does_not_keep_others_from_being_answered(server):
-    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
-    try:
-        for connection in silent:
-            connection.sendall(b"POST /api/v1/notifications/send HTTP/1.1\r\nHost:")
-        assert server.get("/healthz").status == 200
-    finally:
-        for connection in silent:
-            connection.close()
 
 
 # --- the Procfile -------------------------------------------------------------------------------------------

@@ -104,12 +104,6 @@ def test_three_refused_connections_pause_a_provider(make_service, moved_clock):
             closed.accept()
 
 
-def test_two_unanswered_pushes_do_not_pause_a_provider(ann, device):
-    phone = device(ann)
-    unanswered(ann, phone, 2)
-    assert sent(ann) == "delivered"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_unanswered_pushes_of_one_request_count_as_one(ann, device, kind):
     phones = [device(ann, kind) for _ in range(3)]

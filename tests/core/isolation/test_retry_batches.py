@@ -109,17 +109,6 @@ def test_a_failing_batch_does_not_affect_others_and_is_retried(ann, bob, device,
     assert listed(ann) == ["delivered"]
 
 
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("kind", ["apns", "fcm"])
-def test_the_worker_waits_for_retry_after_without_blocking_a_thread(ann, device, service, moved_clock, kind, status):
-    phone = device(ann, kind).then(status, Retry_After="100")
-    assert sent(ann) == "pending"
-    later(service, moved_clock, 99)
-    assert len(phone.pushes) == 1
-    later(service, moved_clock, 1)
-    assert (len(phone.pushes), listed(ann)) == (2, ["delivered"])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_retry_after_of_a_retry_is_honoured_in_place_of_the_backoff(ann, device, service, moved_clock, kind):
     phone = device(ann, kind)
