@@ -67,23 +67,6 @@ def test_is_active_is_a_boolean(owner, stored, shown):
     assert owner.alerts()[0]["isActive"] is shown
 
 
-def test_last_triggered_is_null_before_the_first_event(owner):
-    create(1)
-    assert owner.alerts()[0]["lastTriggeredAt"] is None
-
-
-def test_neither_the_short_code_nor_the_templates_are_shown(owner):
-    create(1)
-    text = owner.get("/alerts").text
-    assert "code001" not in text and "secret" not in text
-
-
-def test_alerts_are_listed_newest_first(owner):
-    for number in range(1, 6):
-        create(number)
-    assert [alert["id"] for alert in owner.alerts()] == [f"alert-{number}" for number in range(5, 0, -1)]
-
-
 def test_alerts_of_the_same_millisecond_are_listed_newest_first(owner):
     for number in range(1, 6):
         create(number, created_at=CREATED_AT)

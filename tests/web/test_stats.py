@@ -2,8 +2,6 @@
 
 import pytest
 
-import models
-from store.database import EVERYBODY, transaction
 from tests.support.accounts import account_set
 from tests.support.devices import subscribe
 from tests.support.times import DAY_S, at
@@ -106,29 +104,6 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     assert counts(owner) == (month, day, 1)
 
 
-@pytest.mark.parametrize(
-    "zone, sent, seen, day",
-    [
-        ("Europe/Berlin", "2027-10-31T00:00:00", "2027-10-31T23:59:59.999", 1),  # 25 hours
-        ("Europe/Berlin", "2027-10-30T23:59:59.999", "2027-10-31T00:00:00", 0),
-        ("Europe/Berlin", "2027-03-28T00:00:00", "2027-03-28T23:59:59.999", 1),  # 23 hours
-        ("Europe/Berlin", "2027-03-28T23:59:59.999", "2027-03-29T00:00:00", 0),
-        ("Europe/Berlin", "2027-03-27T23:59:59.999", "2027-03-28T00:00:00", 0),
-        ("America/New_York", "2027-11-07T00:00:00", "2027-11-07T23:59:59.999", 1),
-        ("America/New_York", "2027-11-06T23:59:59.999", "2027-11-07T00:00:00", 0),
-        ("America/Santiago", "2027-09-05T01:00:00", "2027-09-05T23:59:59.999", 1),  # has no midnight
-        ("America/Santiago", "2027-09-04T23:59:59.999", "2027-09-05T01:00:00", 0),
-        ("Australia/Lord_Howe", "2027-04-04T00:00:00", "2027-04-04T23:59:59.999", 1),  # half an hour
-    ],
-)
-def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved_clock, zone, sent, seen, day):
-    account_set(service, "--timezone", zone)
-    at(moved_clock, sent, zone)
-    owner.send()
-    at(moved_clock, seen, zone)
-    assert counts(owner)[1:] == (day, 1)
-
-
 def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
     account_set(service, "--timezone", "Europe/Berlin")
     for fold in (0, 1):
@@ -225,24 +200,6 @@ def test_a_new_time_zone_keeps_the_counts_of_deleted_days(service, owner, lost_f
 
 
 def test_alerts_are_counted_active_or_not_and_per_account(service, owner, pro):
-    with transaction(EVERYBODY):
-        models.Alert.create(**alert(1), is_active=1)
-        models.Alert.create(**alert(2), is_active=0)
+    service.alert()
+    service.alert(name="Off").set("--inactive")
     assert (stats(owner)["alertsCount"], stats(pro)["alertsCount"]) == (2, 0)
-
-
-def alert(number):
-    """The columns of an alert of the first account."""
-    return {
-        "id": f"alert-{number}",
-        "account": 1,
-        "short_code": f"code{number:03}",
-        "name": "Alert",
-        "icon": "bell",
-        "color": "#3B82F6",
-        "frequency": "instant",
-        "ignores_quiet_hours": 0,
-        "notification_count": 0,
-        "created_at": 1_795_255_200_000,
-        "switched_on_at": 1_795_255_200_000,
-    }
