@@ -393,7 +393,7 @@ def test_the_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(f
     expect(page.get_by_role("alert")).to_be_visible()
     found["settings, wrong"] = measure(page, troubles, refused=True)
     page.goto(f"{full.site.base}/app/quiet")
-    page.get_by_label("From").fill("07:00")
+    page.get_by_label("From", exact=True).fill("07:00")
     page.get_by_label("To", exact=True).fill("07:00")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_be_visible()
@@ -404,6 +404,30 @@ def test_the_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(f
     page.get_by_role("button", name="Add device").click()
     expect(page.get_by_role("alert").filter(has_text="APNs")).to_be_visible()
     found["devices, wrong"] = measure(page, troubles, refused=True)
+    must_be_sound(found)
+
+
+def test_refused_forms_of_ring_watches_and_rules_pass_the_layout_and_accessibility_checks(full, open_context):
+    context = open_context()
+    context.add_cookies([full.cookie])
+    page, troubles = opened(context)
+    addresses, found = full_pages(full), {}
+
+    def refuse(name, button, fold="", /, **fields):
+        page.goto(full.site.base + addresses[name])
+        if fold:
+            page.get_by_text(fold, exact=True).click()
+        for field, value in fields.items():
+            page.locator(f"main #{field}").fill(value)
+        page.get_by_role("main").get_by_role("button", name=button, exact=True).first.click()
+        expect(page.get_by_role("alert")).to_be_visible()
+        found[f"{name}, wrong"] = measure(page, troubles, refused=True)
+
+    refuse("ring", "Ring", title="W" * 200, text=TEXTS[2], later="2020-01-01T00:00")
+    refuse("new heartbeat", "Create heartbeat", name=LONG_NAME, grace="W" * 40)
+    refuse("watch: down", "Save", "Edit", period="W" * 40)
+    refuse("metric, 24 h", "Add rule", "Add a rule", **{"for": "W" * 40})
+    refuse("metric, changing a value rule", "Save", **{"for": "W" * 40})
     must_be_sound(found)
 
 

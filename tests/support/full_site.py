@@ -376,6 +376,7 @@ class Full:
 PLAIN = {
     "home": "/app/",
     "history": "/app/notifications",
+    "ring": "/app/ring",
     "alerts": "/app/alerts",
     "new alert": "/app/alerts/new",
     "watches": "/app/watches",
