@@ -4,7 +4,6 @@ import re
 import threading
 
 TEXTS = ["a", "é", "漢", "😀", '"', "\\", "\n", "👩‍👩‍👧"]
-NOWHERE = "https://localhost:1"  # nothing listens there
 
 
 def register(caller, phone, kind="apns"):
