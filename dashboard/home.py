@@ -91,7 +91,7 @@ def _answer(account: Account, now: int) -> dict[str, Any]:
     stats = notification_days.stats(account.seq, local_time.local_day(now, account.time_zone))
     steps = (True, bool(watched.devices), stats.all_time > 0, ApiKey.count_live(account.seq) > 0, stats.alerts > 0)
     is_first = not account.hides_first_steps and not all(steps)
-    calm = "Let it ring once" if is_first and not stats.all_time else "All is well"
+    calm = "Let it ring once" if is_first and not (watched.devices and stats.all_time) else "All is well"
     many = "1 thing needs you" if len(needs) == 1 else f"{len(needs)} things need you"
     return {
         "heading": many if needs else calm,

@@ -294,6 +294,13 @@ def heading(visitor, path="/app/"):
     return page.texts_of("h1")[0], facts
 
 
+def test_all_is_well_in_the_first_steps_only_when_a_notification_can_ring(owner, push_service):
+    owner.done("/app/test")
+    assert owner.page("/app/").texts_of("h1") == ["Let it ring once"]
+    owner.enable(push_service.browser())
+    assert owner.page("/app/").texts_of("h1") == ["All is well"]
+
+
 def test_the_heading_of_home_counts_problems_and_healthy_parts(service, owner, browser):
     beat = Pinged(service, service.caller(), "--period", "1h")
     beat.ping()
