@@ -31,7 +31,7 @@ def heading(page):
 
 def test_g_and_a_letter_lead_to_the_pages(page):
     for key, name in {
-        "h": "All is well", "n": "History", "a": "Alerts", "w": "Watches", "m": "Metrics", "d": "Devices",
+        "h": "Let it ring once", "n": "History", "a": "Alerts", "w": "Watches", "m": "Metrics", "d": "Devices",
         "k": "API keys", "q": "Quiet hours", "s": "Settings",
     }.items():  # fmt: skip
         press(page, "g", key)
