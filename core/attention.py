@@ -7,6 +7,7 @@ import push
 from core import metric_rules, proxies, storage
 from core.buttons import LIFE_MS
 from core.plans import history_begin
+from core.value_text import cut
 from models import Account, Alert, Device
 from store import alarms, buttons, custom_metrics, heartbeats
 from store import metric_rules as stored_rules
@@ -16,15 +17,16 @@ from store.senders import find_receivers
 from wire.notification import bare
 
 MAX_QUESTIONS = 20
+MAX_TEXT = 100  # characters of what rings
 LAST_IS_GONE = "Your last device no longer exists, according to its push service. Add another."
-# The worst first: what rings, what keeps everything from arriving, what waits, what is broken, what may break.
+# The worst first: what rings, what keeps everything from arriving, what is broken, what waits, what may break.
 KINDS = (
     "alarm",
     "storage",
     "no device",
-    "question",
     "heartbeat",
     "rule",
+    "question",
     "alert",
     "device",
     "provider",
@@ -90,7 +92,7 @@ def _to_answer(account: Account, now: int) -> Iterator[Need]:
     for alarm in alarms.waiting(account.seq):
         times = "once" if alarm.repeats == 1 else f"{alarm.repeats} times"
         why = f"repeated {times}" if alarm.repeats else ""
-        yield Need("alarm", bare(alarm.title), "", why, alarm.created_at, (alarm.id,))
+        yield Need("alarm", bare(alarm.title), cut(alarm.body, MAX_TEXT), why, alarm.created_at, (alarm.id,))
     since = max(now - LIFE_MS, history_begin(account.plan, now))
     for one in buttons.open_questions(account.seq, since, now, MAX_QUESTIONS):
         yield Need("question", bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
@@ -99,27 +101,25 @@ def _to_answer(account: Account, now: int) -> Iterator[Need]:
 def _of_watches(watched: Watched, now: int) -> Iterator[Need]:
     for beat in watched.beats:
         if beat.state == "down":
-            yield Need("heartbeat", beat.name, "is down", _why_down(beat), beat.down_since, (beat.id,))
+            yield Need("heartbeat", beat.name, "is down", why_down(beat), beat.down_since, (beat.id,))
     for rule in watched.rules:
         if rule.state == metric_rules.FIRING:
             since = rule.changed_at if rule.holds_since is None else rule.holds_since
-            why, ids = f"Rule “{metric_rules.rule_text(rule)}” fires", (rule.project_id, rule.metric_id)
-            yield Need("rule", metric_rules.metric_title(rule), _measured(rule, now), why, since, ids)
+            ids = (rule.project_id, rule.metric_id)
+            newest = custom_metrics.newest(rule.account_seq, ids, 0, now, 1)
+            unit = newest[0].unit if newest else None
+            is_silent = rule.operator == metric_rules.SILENT or not newest
+            said = "is silent" if is_silent else f"is {metric_rules.measured_text(newest[0].value, unit)}"
+            why = f"Rule “{metric_rules.rule_words(rule, unit)}” firing"
+            yield Need("rule", metric_rules.metric_title(rule), said, why, since, ids)
 
 
-def _why_down(beat: Beat) -> str:
+def why_down(beat: Beat) -> str:
+    """Why a heartbeat is down."""
     newest = heartbeats.newest_outcome(beat.seq)
     if newest is None or newest.kind != "fail":
         return "No ping came in time"
-    return "It failed" if newest.exit_code is None else f"It failed with exit code {newest.exit_code}"
-
-
-def _measured(rule: Rule, now: int) -> str:
-    series = (rule.project_id, rule.metric_id)
-    newest = custom_metrics.newest(rule.account_seq, series, 0, now, 1)
-    if rule.operator == metric_rules.SILENT or not newest:
-        return "is silent"
-    return f"is {metric_rules.measured_text(newest[0].value, newest[0].unit)}"
+    return "Failed" if newest.exit_code is None else f"Failed with exit code {newest.exit_code}"
 
 
 def _of_alerts(account_seq: int) -> Iterator[Need]:

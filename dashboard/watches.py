@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts, heartbeats, metric_rules, uptime
+from core import accounts, attention, heartbeats, metric_rules, uptime
 from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -35,10 +35,14 @@ def show_watches() -> str:
     values = stored_metric_rules.latest_values(account.seq, now)
     return render_template(
         "watches.html",
-        beats=[(beat, heartbeats.schedule_words(beat), records[beat.seq]) for beat in beats],
+        beats=[(beat, heartbeats.schedule_words(beat), records[beat.seq], _why_down(beat)) for beat in beats],
         rules=[_shown_rule(rule, *values.get(rule.seq, (None, ""))) for rule in rules],
         by_key=f"{guards.origin()}/ping/{account.ping_key}",
     )
+
+
+def _why_down(beat: Beat) -> str:
+    return attention.why_down(beat).lower() if beat.state == "down" else ""
 
 
 def _shown_rule(rule: Rule, value: float | None, unit: str) -> tuple[Rule, str, str, float | None, str]:
@@ -142,4 +146,6 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         address=f"{guards.origin()}/ping/{beat.ping_id}",
         typed=typed or saved,
         problem=problem,
+        is_edited=problem or "edit" in request.args,
+        why=_why_down(beat),
     )

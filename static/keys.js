@@ -109,7 +109,7 @@ for (const opener of document.querySelectorAll("[data-keys]")) {
 for (const hint of document.querySelectorAll("[data-hint]")) hint.hidden = isOff();
 const setting = document.getElementById("keys-setting");
 if (setting) {
-  setting.prepend(switchFor());
+  setting.firstElementChild.after(switchFor());
   setting.hidden = false;
 }
 if (location.hash === "#search") search()?.focus();

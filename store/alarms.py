@@ -32,6 +32,7 @@ class WaitingAlarm(NamedTuple):
 
     id: str
     title: str
+    body: str
     created_at: int
     repeats: int
 

@@ -113,6 +113,7 @@ def test_disabled_shortcuts_can_be_enabled_in_the_settings_on_every_screen(page,
     page.evaluate("localStorage.setItem('keys off', 'yes')")
     page.set_viewport_size(NARROW)
     page.goto(f"{site.base}/app/settings")
+    page.locator("summary", has_text="Keyboard shortcuts").click()
     switch = page.get_by_role("checkbox", name="Use keyboard shortcuts")
     expect(switch).not_to_be_checked()
     switch.click()

@@ -115,6 +115,7 @@ def used(site, owners_page):
 def test_the_switch_of_the_keyboard_shortcuts_is_one_line_on_a_phone(owners_page, site):
     owners_page.set_viewport_size(PHONE)
     owners_page.goto(f"{site.base}/app/settings")
+    owners_page.locator("#keys-setting summary").click()
     assert owners_page.locator("#keys-setting label").bounding_box()["height"] < 48
 
 

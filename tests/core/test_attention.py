@@ -68,10 +68,10 @@ def test_problems_are_listed_by_severity_in_any_order_of_discovery():
     [
         ("alarm", "question"),
         ("storage", "heartbeat"),
-        ("no device", "question"),
-        ("question", "heartbeat"),
+        ("no device", "heartbeat"),
         ("heartbeat", "rule"),
-        ("rule", "alert"),
+        ("rule", "question"),
+        ("question", "alert"),
         ("alert", "device"),
         ("device", "provider"),
         ("https", "new device"),
@@ -108,7 +108,7 @@ def test_problems_of_another_account_are_not_listed(service, owner, browser, mov
 
 def test_a_notification_that_repeats_needs_its_owner_until_it_is_acknowledged(owner, browser, only, moved_clock):
     rang = ring(owner)
-    assert only() == Need("alarm", "Disk", "", "", moved_clock.ms, (rang,))
+    assert only() == Need("alarm", "Disk", "full", "", moved_clock.ms, (rang,))
     acknowledge(owner, rang)
     assert needs() == []
 
@@ -173,7 +173,7 @@ def test_a_repeating_question_is_listed_once(owner, browser):
 
 @each(
     "signal, why",
-    [("/fail", "It failed"), ("/3", "It failed with exit code 3"), ("", "No ping came in time")],
+    [("/fail", "Failed"), ("/3", "Failed with exit code 3"), ("", "No ping came in time")],
 )
 def test_a_heartbeat_that_is_down_needs_its_owner(service, owner, browser, only, moved_clock, signal, why):
     beat = Pinged(service, owner, "--period", "1h")
@@ -201,7 +201,7 @@ def test_a_late_or_paused_heartbeat_needs_no_attention(service, owner, browser, 
 def test_a_rule_that_fires_needs_its_owner(service, owner, browser, only, moved_clock):
     rule = Ruled(service, owner, "> 90")
     rule.sends(95)
-    assert only() == Need("rule", "CPU", "is 95 %", "Rule “> 90” fires", moved_clock.ms, ("web", "cpu"))
+    assert only() == Need("rule", "CPU", "is 95 %", "Rule “above 90 %” firing", moved_clock.ms, ("web", "cpu"))
     rule.sends(1)
     assert needs() == []
 
@@ -210,7 +210,7 @@ def test_a_rule_without_values_says_that_its_metric_is_silent(service, owner, br
     Ruled(service, owner, "silent 1h")
     moved_clock.advance(HOUR_S)
     service.work()
-    assert only()[1:4] == ("cpu", "is silent", "Rule “silent 1h” fires")
+    assert only()[1:4] == ("cpu", "is silent", "Rule “nothing for 1 h” firing")
 
 
 def test_an_alert_that_a_flood_paused_needs_its_owner(service, owner, browser, only):

@@ -38,9 +38,13 @@ def counts(visitor):
 # --- numbers ------------------------------------------------------------------------------------------------
 
 
-def test_a_new_account_has_zero_counts_for_14_days(owner):
-    assert counts(owner).split() == ["0", "today", "·", "0", "this", "month"]
-    assert chart(owner) == [0] * 14
+def test_what_rings_says_its_text_and_since_when(owner, caller):
+    ring(caller)
+    assert "Disk: full Nobody has acknowledged it · since 10:00" in owner.page("/app/").main
+
+
+def test_a_new_account_gets_no_empty_chart(owner):
+    assert "Last 14 days" not in owner.page("/app/").main
 
 
 def test_the_counts_are_of_today_this_month_and_all_time(service, owner, moved_clock):

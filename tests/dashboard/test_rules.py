@@ -182,12 +182,12 @@ def test_the_page_shows_how_values_change_a_rules_state(service, owner, moved_cl
     moved_clock.advance(HOUR_S)
     send(caller, 95, project="home")
     assert "above 90 %Firing since today 11:00" in owner.page(address()).section("Rules")
-    assert "CPU is 95 % Rule “> 90” fires · since today 11:00" in owner.page("/app/").main
+    assert "CPU is 95 % Rule “above 90 %” firing since today 11:00" in owner.page("/app/").main
     moved_clock.advance(6 * HOUR_S)
     send(caller, 80, project="home")
     page = owner.page(address())
     assert "above 90 %Fine since today 17:00" in page.section("Rules") and marks(page) == [(75, 100)]
-    assert "fires" not in owner.page("/app/").main
+    assert "firing" not in owner.page("/app/").main
 
 
 def test_the_chart_marks_when_a_rule_was_firing(owner):
@@ -388,10 +388,10 @@ def test_home_warns_of_rules_that_are_firing(owner):
     put(95)
     rule = make("> 90", "5m")
     fire(rule, (5, 4))
-    assert "fires" not in owner.page("/app/").main
+    assert "firing" not in owner.page("/app/").main
     fire(rule, (2, None))
     page = owner.page("/app/")
-    assert "CPU is 95 % Rule “> 90 for 5m” fires" in page.main
+    assert "CPU is 95 % Rule “above 90 % for 5 min” firing" in page.main
     (link,) = {one["href"] for one in page.all("a") if "/metrics/one" in one["href"]}
     assert "above 90 % for 5 min" in owner.page(link).main
 

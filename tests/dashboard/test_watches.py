@@ -67,7 +67,7 @@ def test_the_list_begins_with_heartbeats_that_are_down_and_shows_the_latest_ping
     rows = [row.text for row in page.row_links()]
     names = ("Bad", "Up: Good", "<b>New</b>")
     assert [row.startswith(name) for row, name in zip(rows, names, strict=True)] == [True] * 3
-    assert "Down since 10:00" in rows[0] and "just now" in rows[1]
+    assert "Down since 10:00 · failed · every hour" in rows[0] and "just now" in rows[1]
     assert "Waiting for the first ping" in rows[2] and all("every hour" in row for row in rows)
     strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
     assert strips == ["Last ping, 1 failed", "Last 2 pings, none failed", "No pings yet"]
@@ -81,6 +81,13 @@ def test_thirty_runs_that_also_say_when_they_start_fill_all_slots(beat, owner, m
     page = owner.page("/app/watches")
     (strip,) = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
     assert strip == "Last 30 pings, none failed"
+
+
+def test_the_form_of_a_heartbeat_stands_behind_edit(owner, beat, path):
+    page = owner.page(path)
+    assert page.forms(path) == []
+    (edit,) = [one["href"] for one in page.all("a") if "edit" in one.get("href", "")]
+    assert owner.page(edit.partition("#")[0]).forms(path) == [path]
 
 
 def test_uptime_and_run_time_are_listed_and_on_the_page(owner, beat, path, moved_clock):
@@ -142,13 +149,13 @@ def test_a_heartbeat_is_paused_resumed_and_deleted_with_a_confirmation(service, 
 
 
 def test_home_warns_of_heartbeats_that_are_down(owner, beat, path):
-    assert "is down It failed" not in owner.page("/app/").text
+    assert "is down Failed" not in owner.page("/app/").text
     beat.ping("/fail")
     page = owner.page("/app/")
-    assert "Backup is down It failed · since today 10:00" in page.text
+    assert "Backup is down Failed · since today 10:00" in page.text
     assert path in [link["href"] for link in page.all("a")]
     beat.ping()
-    assert "is down It failed" not in owner.page("/app/").text
+    assert "is down Failed" not in owner.page("/app/").text
 
 
 def test_the_ping_key_is_created_shown_and_replaced(service, owner):
