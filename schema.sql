@@ -136,7 +136,8 @@ CREATE TABLE notification (
     actions TEXT,                          -- JSON array of its buttons, as sent; NULL if none
     acknowledge TEXT,                      -- JSON array: every how many seconds it repeats, and for how many; or NULL
     deliver_at INTEGER,                    -- when it is to be delivered, if not at once; 'held' until then
-    tags TEXT                              -- JSON array: what ntfy calls tags, for its app; NULL if none
+    tags TEXT,                             -- JSON array: what ntfy calls tags, for its app; NULL if none
+    device_ids TEXT                        -- JSON array of the devices that it goes to at deliver_at; NULL: to all
 ) STRICT;
 -- SQLite ends each entry of an index with its row's number; in PostgreSQL, the index has to name it.
 CREATE INDEX notification_of_account ON notification (account_seq /*, seq*/);

@@ -35,12 +35,7 @@ def ring(account: Account, written: Written, device_ids: Collection[str], now: i
     chosen = known & set(device_ids)
     if known and not chosen:
         raise Refused(400, "Choose at least one device.", field="devices")
-    if chosen == known:
-        return delivery.deliver(Owner.of(account), content)
-    if content.deliver_at is not None:  # it goes to the devices that exist at that time
-        sentence = "What is sent later goes to all devices. Choose them all, or leave the time empty."
-        raise Refused(400, sentence, field="devices")
-    return delivery.deliver(Owner.of(account), content, device_ids=chosen)
+    return delivery.deliver(Owner.of(account), content, device_ids=None if chosen == known else chosen)
 
 
 def _content(written: Written, zone: str, now: int) -> Content:

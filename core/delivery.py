@@ -6,12 +6,12 @@ providers' formats.
 """
 
 import logging
-from collections.abc import Container
+from collections.abc import Collection
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
-from core.devices import of_priority
+from core.devices import chosen, of_priority
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
@@ -19,7 +19,15 @@ from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
 from store import alarms as stored_alarms
-from store import alert_events, deliveries, held_notifications, idempotency_keys, notifications, server_notes
+from store import (
+    alert_events,
+    deliveries,
+    held_notifications,
+    idempotency_keys,
+    notifications,
+    scheduled,
+    server_notes,
+)
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.heartbeats import Beat
@@ -83,7 +91,7 @@ def vapid_key() -> str:
 
 
 def deliver(
-    sender: Sender, content: Content, idempotency_key: str | None = None, device_ids: Container[str] | None = None
+    sender: Sender, content: Content, idempotency_key: str | None = None, device_ids: Collection[str] | None = None
 ) -> Sent:
     """Record a notification, with the prefix before its title, and push it. It is stored before the answer.
 
@@ -102,12 +110,10 @@ def deliver(
 
 
 def _record_and_attempt(
-    sender: Sender, content: Content, request: IdempotentRequest | None, device_ids: Container[str] | None = None
+    sender: Sender, content: Content, request: IdempotentRequest | None, device_ids: Collection[str] | None = None
 ) -> Sent:
     with transaction(sender.account_seq, at_once=False):
-        found = _receivers(sender, content, clock.now_ms())
-        if device_ids is not None:
-            found = found._replace(devices=[device for device in found.devices if device.id in device_ids])
+        found = chosen(_receivers(sender, content, clock.now_ms()), device_ids)
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
         if earlier:
@@ -120,6 +126,8 @@ def _record_and_attempt(
             raise Refused(429, f"{MAX_PENDING:,} notifications are pending or to be sent later already.")
         if is_later:
             notification = _insert(sender, content, "held", found, now)  # `scheduled` releases it
+            if device_ids is not None:
+                scheduled.choose_devices(notification.seq, device_ids)
         else:
             notification = record(sender, content, found, now + LEASE_MS, now)
         devices = [] if is_later else found.devices

@@ -4,6 +4,7 @@ The provider checks a device's address. Must not know requests.
 """
 
 import secrets
+from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,6 +40,13 @@ def of_priority(found: Receivers, priority: int | None) -> Receivers:
     if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]
     return found._replace(devices=devices)
+
+
+def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:
+    """The receivers with only the devices that have these ids (None: all)."""
+    if device_ids is None:
+        return found
+    return found._replace(devices=[device for device in found.devices if device.id in device_ids])
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:

@@ -5,7 +5,7 @@ It has no row in `held`: neither quiet hours nor digests hold it. Must not know 
 
 from core import delivery
 from core.attempts import is_expired
-from core.devices import receivers
+from core.devices import chosen, receivers
 from core.pieces import in_pieces
 from process import clock
 from store import alarms, notifications
@@ -44,13 +44,13 @@ def _release_some() -> bool:
 
 
 def _release(seq: int, account_seq: int, now: int) -> None:
-    """Begin the delivery to the devices that there are now; call inside `transaction()`."""
+    """Begin the delivery to the chosen devices, or to all that there are now; call inside `transaction()`."""
     notification = notifications.one(seq)
     content = notification.content
     if is_expired(content, now):  # the service was away
         notifications.release(seq, "failed", now)
         alarms.end([seq], "expired")
         return
-    found = receivers(account_seq, content.priority)
+    found = chosen(receivers(account_seq, content.priority), queries.chosen_devices(seq))
     notifications.release(seq, delivery.first_status(found, content.priority), now)
     delivery.begin(notification, found.devices, now, now)

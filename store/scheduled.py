@@ -3,6 +3,10 @@
 Constant SQL. Callers pass the time; nothing here reads a clock or a setting.
 """
 
+import json
+from collections.abc import Collection
+
+from store.database import run
 from store.rows import select_number, select_numbers
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
@@ -36,3 +40,14 @@ def next_account(after: int, now: int) -> int | None:
 def due(account_seq: int, now: int, limit: int) -> list[int]:
     """The account's first `limit` such notifications (their seqs)."""
     return select_numbers(DUE, {"account": account_seq, "now": now, "limit": limit})
+
+
+def choose_devices(seq: int, device_ids: Collection[str]) -> None:
+    """Deliver the notification to these devices alone when it is due; call inside `transaction()`."""
+    run("UPDATE notification SET device_ids = ? WHERE seq = ?", (json.dumps(sorted(device_ids)), seq))
+
+
+def chosen_devices(seq: int) -> list[str] | None:
+    """The ids of the devices chosen for the notification; None: all."""
+    (chosen,) = run("SELECT device_ids FROM notification WHERE seq = ?", (seq,)).fetchone()
+    return None if chosen is None else json.loads(chosen)

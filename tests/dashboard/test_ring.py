@@ -98,10 +98,21 @@ def test_an_invalid_field_shows_its_error_and_nothing_is_sent(service, browser, 
     assert service.caller().listed() == []
 
 
-def test_devices_cannot_be_chosen_for_a_scheduled_notification(owner, browser, push_service, service, refused):
-    owner.enable(push_service.browser())
-    said = refused("devices", later="2026-11-22T08:00", devices=device_ids(service)[:1])
-    assert said == "What is sent later goes to all devices. Choose them all, or leave the time empty."
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_scheduled_notification_goes_to_the_chosen_devices_alone(
+    service, owner, browser, push_service, ring, moved_clock, is_removed
+):
+    other = push_service.browser()
+    owner.enable(other)
+    newest, _ = device_ids(service)
+    ring(later="2026-11-22T08:00", devices=[newest])
+    if is_removed:
+        owner.done(f"/app/devices/{newest}/remove")
+    moved_clock.advance(24 * HOUR_S)
+    service.work()
+    service.work()
+    assert sorted((len(browser.messages), len(other.messages))) == [0, 0 if is_removed else 1]
+    assert [one["status"] for one in service.caller().listed()] == ["delivered"]
 
 
 def test_the_form_keeps_its_input_after_an_error(owner, browser, ring):
