@@ -50,6 +50,7 @@ from web import (
     guards,
     heartbeats,
     mcp,
+    metrics,
     ntfy,
     ntfy_topics,
     prometheus,
@@ -63,7 +64,7 @@ from web.context import current
 from web.door import Door, answered
 from web.json_answers import CompactJson
 from web.long_requests import check_crowd, takes_long
-from web.routing import Check, Errors, IdConverter, Route, Unknown, first_segments, topics_beside
+from web.routing import Check, Errors, IdConverter, Route, TextConverter, Unknown, first_segments, topics_beside
 from wire.errors import metrics_body
 from wire.gotify import error_body as gotify_errors
 from wire.ntfy import error_body as ntfy_errors
@@ -128,7 +129,10 @@ ROUTES = (
     rest_route("DELETE", "/api-keys/<key_id>", rest.revoke_key),
     rest_route("POST", "/devices", rest.add_device),
     rest_route("GET", "/devices", rest.list_devices),
+    rest_route("PATCH", "/devices/<device_id>", rest.change_device),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
+    rest_route("GET", "/metrics", metrics.list_metrics),
+    rest_route("GET", "/metrics/<text:project>/<text:metric>", metrics.show_metric),
     *(
         Route(
             method,
@@ -405,7 +409,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
 
 def _add_routes(app: Flask, routes: Iterable[Route]) -> None:
     app.url_map.merge_slashes = False
-    app.url_map.converters.update(id=IdConverter, topic=TOPIC, topics=TOPICS)
+    app.url_map.converters.update(id=IdConverter, text=TextConverter, topic=TOPIC, topics=TOPICS)
     for route in routes:
         methods = [route.method]
         app.add_url_rule(route.rule, route.endpoint, route.handler, methods=methods, provide_automatic_options=False)

@@ -179,7 +179,7 @@ def web_row(world: World) -> Row:
 
 def chart_row(world: World) -> Row:
     """The page of a metric with twice as many values in a year as a chart has, compared with just as many."""
-    from dashboard.metrics import MAX_CHARTED
+    from store.custom_metrics import MAX_CHARTED
 
     cookie, works = _cookie(world.app, world.newcomer), {}
     for name, number in (("twice", 2 * MAX_CHARTED), ("most", MAX_CHARTED)):

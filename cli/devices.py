@@ -66,7 +66,7 @@ def list_devices(email: str, as_json: bool) -> None:
 def set_device(email: str, device_id: str, min_priority: str) -> None:
     """Change a device."""
     owner = accounts.find_account(email)
-    changed = devices.set_min_priority(owner.seq, device_id, number_or_word(min_priority))
+    changed = devices.change_device(owner.seq, device_id, {"minPriority": number_or_word(min_priority)})
     click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher."))
 
 

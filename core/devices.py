@@ -58,13 +58,8 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
-    name = optional_text(registration, "name")
-    values = _address(kind, registration)
+    values = {**_address(kind, registration), **_settings(registration)}
     topic = values.pop("topic", None)
-    if name is not None:
-        values["name"] = checked_name(name)
-    if registration.get("minPriority") is not None:
-        values["min_priority"] = checked_priority(registration["minPriority"], "minPriority")
     with transaction(account_seq):
         known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
@@ -162,22 +157,33 @@ def _move(device: Device, values: dict[str, Any]) -> None:
     device.change(**values)
 
 
-def rename_device(account_seq: int, device_id: str, name: str) -> None:
-    """Give a device another name; raises `Refused` (400) for a bad name, (404) if there is no such device."""
-    _change(account_seq, device_id, name=checked_name(name))
+def change_device(account_seq: int, device_id: str, settings: dict[str, Any], key_seq: int | None = None) -> Device:
+    """Change the name and the least priority to push (`minPriority`), as far as `settings` has them.
 
-
-def set_min_priority(account_seq: int, device_id: str, priority: int | str) -> Device:
-    """Push only this priority (a number or a word) and higher to the device; raises `Refused` (400, 404)."""
-    return _change(account_seq, device_id, min_priority=checked_priority(priority, "The priority"))
-
-
-def _change(account_seq: int, device_id: str, **values: Any) -> Device:
+    For its owner, or for the API key that added it. `Refused` (400) names a wrong value, (404) if there is no such
+    device.
+    """
+    values = _settings(settings)
     with transaction(account_seq):
-        device = Device.find(account_seq, device_id)
-        if device is None:
-            raise Refused(404)
-        return device.change(**values)
+        return _find(account_seq, device_id, key_seq).change(**values)
+
+
+def _settings(sent: dict[str, Any]) -> dict[str, Any]:
+    """The columns of what was sent, except the address."""
+    values, name = dict[str, Any](), optional_text(sent, "name")
+    if name is not None:
+        values["name"] = checked_name(name)
+    if sent.get("minPriority") is not None:
+        values["min_priority"] = checked_priority(sent["minPriority"], "minPriority")
+    return values
+
+
+def _find(account_seq: int, device_id: str, key_seq: int | None) -> Device:
+    """The account's device, for its owner or for the API key that added it; `Refused` (404) if there is none."""
+    device = Device.find(account_seq, device_id)
+    if device is None or key_seq not in (None, device.api_key_seq):
+        raise Refused(404)
+    return device
 
 
 def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:
@@ -188,10 +194,7 @@ def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:
 def remove_device(account_seq: int, device_id: str, now: int, key_seq: int | None = None) -> None:
     """Remove a device for its owner, or for the API key that added it; raises `Refused` (404) if there is none."""
     with transaction(account_seq):
-        device = Device.find(account_seq, device_id)
-        if device is None or (key_seq is not None and device.api_key_seq != key_seq):
-            raise Refused(404)
-        drop_device(device.seq, "removed", now)
+        drop_device(_find(account_seq, device_id, key_seq).seq, "removed", now)
 
 
 def drop_device(seq: int, removed_as: str, now: int) -> None:

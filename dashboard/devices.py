@@ -174,7 +174,7 @@ def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
     name = request.form.get("name", "")
     try:
-        devices.rename_device(current().account.seq, device_id, name)
+        devices.change_device(current().account.seq, device_id, {"name": name})
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
@@ -185,7 +185,7 @@ def set_priority(device_id: str) -> Page:
     """POST /app/devices/{id}/priority."""
     word = request.form.get("priority", "")
     try:
-        device = devices.set_min_priority(current().account.seq, device_id, word)
+        device = devices.change_device(current().account.seq, device_id, {"minPriority": word})
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
         return _devices_page(problem), 422

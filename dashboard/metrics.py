@@ -15,7 +15,7 @@ from dashboard.page import Page, Problem
 from process import clock
 from store import custom_metrics
 from store import metric_rules as stored_metric_rules
-from store.custom_metrics import MAX_LISTED_SERIES, MetricValue
+from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES, MetricValue
 from store.metric_rules import Rule, firings_within
 from web import guards
 from web.context import current, request
@@ -23,7 +23,6 @@ from wire.errors import Refused
 
 MAX_VALUES = 100_000  # of a download: the newest
 VALUES_AT_ONCE = 500
-MAX_CHARTED = 600_000  # values of a chart: the newest. A value each minute for a year; they take a third of a second
 SPARK_PARTS = 24
 MOST_DAYS_OF_EXTENT = 7  # the least and greatest of a longer time take too long for each of a hundred metrics
 MAX_FIRINGS = 100  # in the table: the newest

@@ -13,6 +13,7 @@ from store.rows import Query, bytes_of, columns, select_number, size
 from wire.json_text import as_json
 
 MAX_LISTED_SERIES = 100
+MAX_CHARTED = 600_000  # values of a chart: the newest. A value each minute for a year; they take a third of a second
 NUMBERS_BYTES = 16  # of a value and its time
 
 

@@ -385,7 +385,7 @@ def test_camel_case_names_of_the_wire_stand_in_the_handlers_alone(path):
     wire = {"createdAt", "lastUsedAt", "revokedAt", "keyPreview", "fullKey", "nextCursor", "isDone", "statusCode"}
     held = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)} & wire
     assert held == set() or module_of(path) in (
-        *("web.rest", "web.shapes", "web.mcp", "web.webhooks", "wire.errors", "wire.notification"),
+        *("web.rest", "web.metrics", "web.shapes", "web.mcp", "web.webhooks", "wire.errors", "wire.notification"),
     )
 
 

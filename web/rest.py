@@ -48,6 +48,7 @@ from wire.validation import (
     MAX_SEARCH_CHARACTERS,
     checked_length,
     checked_name,
+    only_known,
     optional_text,
     required_text,
 )
@@ -290,6 +291,14 @@ def list_devices() -> Payload:
         "ok": True,
         "devices": [shapes.device(device) for device in Device.of_account(current().caller.account_seq)],
     }
+
+
+def change_device(device_id: str) -> Payload:
+    """PATCH /api/v1/devices/{id}."""
+    caller = current().caller
+    changes = read_object(lambda sent: only_known(sent, "name", "minPriority"))
+    device = devices.change_device(caller.account_seq, device_id, changes, key_seq=caller.key_seq)
+    return {"ok": True, "device": shapes.device(device)}
 
 
 def remove_device(device_id: str) -> Payload:

@@ -49,6 +49,13 @@ class IdConverter(BaseConverter):
     regex = r"(?!send(?:/|$))[^/]+"
 
 
+class TextConverter(BaseConverter):
+    """Any text, with slashes."""
+
+    part_isolating = False
+    regex = r"[\s\S]+"
+
+
 def first_segments(routes: Iterable[Route]) -> frozenset[str]:
     """The first path segments of the routes, none of which is a topic."""
     return frozenset(first for route in routes if not (first := route.rule.split("/")[1]).startswith("<"))

@@ -19,6 +19,15 @@ def required_text(payload: Mapping[str, Any], field: str, within: str = "") -> s
     return value
 
 
+def only_known(sent: dict[str, Any], *known: str) -> dict[str, Any]:
+    """`sent`, all of whose fields must be among the `known` ones."""
+    unknown = next((field for field in sent if field not in known), None)
+    if unknown is not None:
+        shown = unknown[:MAX_NAME_CHARACTERS]
+        raise Refused(400, f"{shown} is not known: only {', '.join(known)} can be set.", field=shown)
+    return sent
+
+
 def either(words: Iterable[str]) -> str:
     """The words as a choice in a sentence: `a, b or c`."""
     *others, last = words

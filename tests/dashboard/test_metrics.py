@@ -29,10 +29,9 @@ from tests.support.pages import drawing, joined
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.rules import Ruled
-from tests.support.times import MINUTE_MS, at_little_cost
+from tests.support.times import DAY_MS, MINUTE_MS, NOW, at_little_cost
 
-NOW = 1_795_255_200_000  # of the clock that stands still
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+HOUR_MS = 3_600_000
 RANGES = {  # by name: how long each is, and each of its parts
     "24 h": (DAY_MS, 5 * MINUTE_MS),
     "7 d": (7 * DAY_MS, 30 * MINUTE_MS),

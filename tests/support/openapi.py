@@ -58,7 +58,7 @@ class Described:
         return {one["name"]: one["example"] for one in self.parameters if one["in"] == "query" and "example" in one}
 
     def path_with(self, value):
-        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail").replace("{slug}", "fail")
+        return re.sub(r"\{\w+\}", value, self.path, count=1).format(signal="fail", slug="fail", metric="revenue")
 
 
 OPERATIONS = {
@@ -105,8 +105,12 @@ class World:
         if operation.id == "acknowledgeNotification":
             sent = {"title": "Disk", "body": "full", "acknowledge": True}
             return self.caller.post("/notifications/send", sent).json["notification"]["id"]
-        if operation.id == "removeDevice":
+        if operation.id in ("changeDevice", "removeDevice"):
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
+        if operation.id == "getMetric":
+            batch = OPERATIONS["storeMetrics"].body
+            self.caller.request("POST", OPERATIONS["storeMetrics"].path, batch)
+            return batch["projectId"]
         return self.hook.code
 
     def ping_key(self):

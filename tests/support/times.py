@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
+NOW = 1_795_255_200_000  # 2026-11-21 10:00 UTC, at which a moved clock stands first
 
 
 def local_ms(text, zone, fold=0):

@@ -21,7 +21,9 @@ ROUTES = [
     ("DELETE", "/api/v1/api-keys/some-id"),
     ("POST", "/api/v1/devices"),
     ("GET", "/api/v1/devices"),
+    ("PATCH", "/api/v1/devices/some-id"),
     ("DELETE", "/api/v1/devices/some-id"),
+    ("GET", "/api/v1/metrics"),
 ]
 PATHS = sorted({path for _, path in ROUTES})
 UNKNOWN_PATHS = [

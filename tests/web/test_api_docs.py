@@ -18,7 +18,7 @@ from tests.support.hostile import POLICY
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, endpoint, every_operation, resolved
 from tests.support.pages import Page
 from tests.support.rows import each
-from web import api_docs, mcp, rate_limits, rest, webhooks
+from web import api_docs, mcp, metrics, rate_limits, rest, webhooks
 from wire import errors, notification, validation
 
 # --- the document -------------------------------------------------------------------------------------------
@@ -201,6 +201,9 @@ def test_the_documents_limits_of_parameters_and_lists_are_those_of_the_code():
     page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
     assert page["notifications"]["maxItems"] == rate_limits.MAX_LISTED
     assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
+    points = OPERATIONS["getMetric"].answers[200]["content"]["application/json"]["schema"]["properties"]["points"]
+    assert points["maxItems"] == metrics.MAX_POINTS
+    assert OPERATIONS["getMetric"].parameters[2]["schema"]["maximum"] == notification.LAST_TIME
     assert OPERATIONS["sendNotification"].parameters[0]["schema"]["maxLength"] == 255
     assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
 
@@ -212,6 +215,8 @@ def test_numbers_in_the_documents_sentences_are_those_of_the_code():
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
+    assert f"more than {metrics.MAX_POINTS:,}, the newest {metrics.MAX_CHARTED:,}" in said["getMetric"]
+    assert f"up to {metrics.MAX_LISTED_SERIES} at once" in said["listMetrics"]
     assert f"{buttons.LIFE_MS // DAY_MS} days" in said["pressButton"]
     assert f"{rate_limits.BUTTONS.amount} tries a minute" in said["pressButton"]
     wait = OPERATIONS["getNotification"].parameters[1]

@@ -145,6 +145,51 @@ def test_a_removed_device_may_be_registered_again(owner):
     assert devices(owner) == [again]
 
 
+# Changing a device
+
+
+def test_a_device_is_changed_field_by_field(owner):
+    device = device_of(register(owner, name="Phone"))
+    for sent, changed in (
+        ({"name": " Tablet "}, {"name": "Tablet"}),
+        ({"minPriority": "high"}, {"minPriority": 4}),
+        ({"minPriority": 1, "name": None}, {}),
+        ({}, {}),
+    ):
+        device = {**device, **changed}
+        if sent.get("minPriority") == 1:
+            del device["minPriority"]
+        answer = owner.patch(f"/devices/{device['id']}", sent)
+        assert (answer.status_code, answer.json) == (200, {"ok": True, "device": device})
+        assert devices(owner) == [device]
+
+
+def test_a_changed_least_priority_counts_from_the_next_notification_on(owner, push_service):
+    browser = push_service.browser()
+    device = device_of(subscribe(owner, browser.subscription))
+    owner.patch(f"/devices/{device['id']}", {"minPriority": 4})
+    owner.send()
+    assert browser.messages == []
+
+
+@each("field, value", [("name", 1), ("name", " "), ("name", "x" * 101), ("minPriority", 6), ("minPriority", "loud")])
+@each("other", [{}, {"name": "Other"}, {"minPriority": 2}])
+def test_a_wrong_value_changes_nothing_and_is_named(owner, field, value, other):
+    device = device_of(register(owner, name="Phone"))
+    answer = owner.patch(f"/devices/{device['id']}", {**other, field: value})
+    assert (answer.status_code, answer.json) == (400, error(400)) and field in answer.json["error"]
+    assert devices(owner) == [device]
+
+
+@each("field", ["kind", "token", "minpriority", "", "x" * 999])
+def test_a_field_that_cannot_be_changed_is_refused_by_name(owner, field):
+    device = device_of(register(owner))
+    answer = owner.patch(f"/devices/{device['id']}", {"name": "Other", field: "x"})
+    assert answer.status_code == 400
+    assert answer.json["error"] == f"{field[:100]} is not known: only name, minPriority can be set."
+    assert devices(owner) == [device]
+
+
 # The same token
 
 
@@ -176,7 +221,7 @@ def test_a_token_belongs_to_each_account_on_its_own(owner, pro):
     assert (devices(owner), devices(pro)) == ([mine], [])
 
 
-# A key removes only devices that it added
+# A key removes and changes only devices that it added
 
 
 @pytest.fixture
@@ -193,10 +238,12 @@ def foreign(request, service, owner, pro, push_service):
 @pytest.mark.parametrize("foreign", ["by another key", "by command", "in another account"], indirect=True)
 def test_a_device_that_the_key_did_not_add_behaves_exactly_like_an_unknown_one(owner, foreign):
     device_id, caller = foreign
-    answers = [owner.delete(f"/devices/{each}") for each in (device_id, "0" * len(device_id))]
-    assert answers[0].json == error(404, "NOT_FOUND")
-    assert unlike(answers[0]) == unlike(answers[1])
-    assert [device["id"] for device in devices(caller)] == [device_id]
+    for method in ("DELETE", "PATCH"):
+        paths = (f"/api/v1/devices/{id_}" for id_ in (device_id, "0" * len(device_id)))
+        answers = [owner.request(method, path, {"name": "Mine"}) for path in paths]
+        assert answers[0].json == error(404, "NOT_FOUND")
+        assert unlike(answers[0]) == unlike(answers[1])
+    assert [(one["id"], one["name"] == "Mine") for one in devices(caller)] == [(device_id, False)]
 
 
 def test_every_key_lists_all_of_its_accounts_devices(service, owner, pro):
