@@ -29,6 +29,7 @@ ALPHABET = string.digits + string.ascii_letters
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 SPRITE = Path(__file__).parents[1] / "static" / "icons.svg"  # of the web app; `tools/make_icons.py` makes it
 ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', SPRITE.read_text()))
+MAX_ALERTS = 1_000  # of an account
 MAX_SHOWN = 50  # characters of an unknown icon's name
 MAX_KEPT_BYTES = 65_536
 MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
@@ -48,9 +49,14 @@ NEW = {
 
 
 def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
-    """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
+    """A new alert with the `settings` given, as for `change_alert`; a name is among them.
+
+    `Refused` (400) when a value is wrong or the account has as many as it may have.
+    """
     values = {**NEW, **checked(settings)}
     with transaction(account_seq):
+        if len(Alert.of_account(account_seq)) >= MAX_ALERTS:
+            raise Refused(400, f"An account can have at most {MAX_ALERTS:,} alerts. Delete one first.")
         return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 
 

@@ -118,6 +118,14 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
         return find_heartbeat(account_seq, id_)
 
 
+def rotate_address(account_seq: int, id_: str) -> Beat:
+    """Give it a new address; the old one stops working at once."""
+    with transaction(account_seq):
+        beat = find_heartbeat(account_seq, id_)
+        stored.change(beat.seq, ping_id=str(uuid.uuid4()))
+        return find_heartbeat(account_seq, beat.id)
+
+
 def delete_heartbeat(account_seq: int, id_: str) -> Beat:
     """Delete it with its pings; its address stops working, and its notifications stay."""
     with transaction(account_seq):

@@ -52,17 +52,26 @@ def find_rule(account_seq: int, id_: str) -> Rule:
     return rule
 
 
-def change_rule(account_seq: int, id_: str, condition_text: str, for_text: str | None, now: int) -> Rule:
-    """Give the rule this condition, written as for `create_rule`, and return it.
+def change_rule(
+    account_seq: int,
+    id_: str,
+    condition_text: str,
+    for_text: str | None,
+    now: int,
+    on: tuple[str, str] | None = None,
+) -> Rule:
+    """Give the rule this condition, written as for `create_rule`, and return it; `on` is its new project and metric.
 
-    If it is another condition, the rule is as a new one: it does not fire, and forgets when it did. `Refused` (404)
+    If any of them changes, the rule is as a new one: it does not fire, and forgets when it did. `Refused` (404)
     without such a rule, (400) for a wrong condition.
     """
-    condition = _condition(condition_text.strip(), for_text)
+    values = _condition(condition_text.strip(), for_text)
+    if on:
+        values |= {"project_id": checked_name(on[0], "project"), "metric_id": checked_name(on[1], "metric")}
     with transaction(account_seq):
         rule = find_rule(account_seq, id_)
-        if any(getattr(rule, column) != value for column, value in condition.items()):
-            stored.replace_condition(rule, _begun(condition, now))
+        if any(getattr(rule, column) != value for column, value in values.items()):
+            stored.replace_condition(rule, _begun(values, now))
         return find_rule(account_seq, id_)
 
 
@@ -81,10 +90,25 @@ def firing_since(rule: Rule) -> int | None:
 
 def rule_text(rule: Rule) -> str:
     """The rule as its owner wrote it: `> 90 for 5m`, `silent 24h`."""
-    if rule.operator == SILENT:
-        return f"{SILENT} {short(rule.for_s)}"
-    lasting = f" for {short(rule.for_s)}" if rule.for_s else ""
-    return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
+    lasting = f" for {short(rule.for_s)}" if rule.for_s and rule.operator != SILENT else ""
+    return f"{condition_text(rule)}{lasting}"
+
+
+def condition_text(rule: Rule) -> str:
+    """The rule's condition as `create_rule` takes it: `> 90`, `silent 24h`."""
+    return _written(rule.operator, rule.threshold, rule.for_s)
+
+
+def as_written(text: str) -> str:
+    """A condition in the words of `condition_text`; `Refused` (400) if it is none."""
+    return _written(**_condition(text.strip(), None))
+
+
+def _written(operator: str, threshold: float | None, for_s: int) -> str:
+    if threshold is None:
+        return f"{operator} {short(for_s)}"
+    text = number_text(threshold)
+    return f"{operator} {text if float(text) == threshold else repr(threshold)}"
 
 
 def rule_words(rule: Rule, unit: str | None) -> str:
@@ -110,11 +134,11 @@ def metric_title(rule: Rule) -> str:
     return rule.metric_name or rule.metric_id
 
 
-def _begun(condition: dict[str, Any], now: int) -> dict[str, Any]:
-    """The columns of a rule that begins with this condition: it looks at the values that are there, or waits."""
-    is_silent = condition["operator"] == SILENT
-    first_look = now + condition["for_s"] * 1000 if is_silent else now
-    return {**condition, "state": OK, "look_at": first_look, "fires_at": first_look if is_silent else None}
+def _begun(values: dict[str, Any], now: int) -> dict[str, Any]:
+    """The columns of a rule that begins with these: it looks at the values that are there, or waits."""
+    is_silent = values["operator"] == SILENT
+    first_look = now + values["for_s"] * 1000 if is_silent else now
+    return {**values, "state": OK, "look_at": first_look, "fires_at": first_look if is_silent else None}
 
 
 def _condition(text: str, for_text: str | None) -> dict[str, Any]:

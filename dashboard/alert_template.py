@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from flask import flash, redirect
 
-from core import alerts, delivery, holding, message_templates, presets
+from core import alerts, definitions, delivery, holding, message_templates, presets
 from core.event_fields import Template, holds
 from core.presets import Preset
 from core.template_lint import Unfilled, unfilled
@@ -176,13 +176,12 @@ def replay_payload(alert_id: str) -> Page:
 def use_preset(alert_id: str) -> Page:
     """POST /app/alerts/{id}/preset: applies the proposed preset, never over templates that the owner changed."""
     alert = alerts.find_alert(current().account.seq, alert_id)
-    now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
+    proposed = _proposed(alert, _kept(alert))
     if proposed is None or proposed.id != request.form.get("preset"):
         why = "The message or the last request has changed since. Nothing was saved."
         return back_to(alert_id, why, "message", "error")
-    is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
-    look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
-    alerts.change_alert(current().account.seq, alert_id, proposed.settings | look, clock.now_ms())
+    changed = definitions.preset_settings(proposed.id, alert)
+    alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     return back_to(alert_id, f"This alert now uses the message for {proposed.name}.", "message")
 
 

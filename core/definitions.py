@@ -1,0 +1,390 @@
+"""What programs define by name: alerts, heartbeats, rules, and an account's settings, in the fields of the REST API.
+
+The REST API and `pocketbell apply` share it. Refusals name fields as these spell them. Must not know requests.
+"""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from core import accounts, alerts, heartbeats, local_time, metric_rules, presets
+from core.local_time import COLLECTED_MS
+from core.plans import PLANS
+from models import Account, Alert
+from store import heartbeats as stored_heartbeats
+from store import metric_rules as stored_rules
+from store.database import transaction
+from store.heartbeats import Beat
+from store.metric_rules import Rule
+from wire.errors import Refused
+from wire.notification import checked_priority
+from wire.unknown_fields import warnings
+from wire.validation import checked_name, either
+
+Fields = dict[str, Any]
+MAX_SHOWN = 50  # characters of a name that is refused
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One kind of definition. `make` and `change` take fields that `checked` returned.
+
+    `checks` has a check for each field that can be set. `required` are those without which none is made. Null in one
+    of the `optional` fields, or an empty text, means none; null in others counts as absent. What has the same values
+    in the fields `known_by` is the same one: a definition may be written again and again. `spelled` maps the names in
+    refusals of the rules below to fields.
+    """
+
+    name: str
+    checks: Mapping[str, Callable[[Any, str], Any]]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    known_by: tuple[str, ...]
+    spelled: Mapping[str, str]
+    of_account: Callable[[int], list[Any]]  # newest first
+    find: Callable[[int, str], Any]  # `Refused` (404) if there is none with that id
+    fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has
+    make: Callable[[Account, Fields, int], Any]
+    change: Callable[[int, str, Fields, int], Any]
+    delete: Callable[[int, str], Any]
+
+    def checked(self, sent: Fields) -> Fields:
+        """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""
+        for field in sent:
+            check_known(field, self.checks)
+        given = {field: value for field, value in sent.items() if value is not None or field in self.optional}
+        return {field: self.checks[field]("" if value is None else value, field) for field, value in given.items()}
+
+    def created(self, account: Account, fields: Fields, now: int) -> Any:
+        """A new one; `Refused` (400) if a required field is missing."""
+        missing = next((field for field in self.required if field not in fields), None)
+        if missing:
+            raise Refused(400, f"{missing} is required.", field=missing)
+        with _spelled(self.spelled):
+            return self.make(account, fields, now)
+
+    def changed(self, account_seq: int, id_: str, fields: Fields, now: int) -> Any:
+        """Change these fields of one, and return it."""
+        with _spelled(self.spelled):
+            return self.change(account_seq, id_, fields, now)
+
+    def put(self, account: Account, fields: Fields, now: int) -> tuple[Any, bool]:
+        """Change the one with the same `known_by`, or create it, and return it and whether it was created.
+
+        `Refused` (409) if there are several.
+        """
+        with transaction(account.seq):
+            found = self.same(account.seq, fields)
+            if len(found) > 1:
+                sentence = f"{len(found)} {self.name}s have this {' and '.join(self.known_by)}. Delete or change one."
+                raise Refused(409, sentence, field=self.known_by[0])
+            if found:
+                return self.changed(account.seq, found[0].id, fields, now), False
+            return self.created(account, fields, now), True
+
+    def same(self, account_seq: int, fields: Fields) -> list[Any]:
+        """Those with the same values as `fields` in the fields `known_by`."""
+        wanted = {field: fields.get(field) for field in self.known_by}
+        return [one for one in self.of_account(account_seq) if wanted.items() <= self.fields_of(one).items()]
+
+
+def check_known(field: str, known: Mapping[str, Any]) -> None:
+    """`Refused` (400) for a field that is not `known`."""
+    if field not in known:
+        unknown = f"{field[:MAX_SHOWN]} is not known: the fields are {', '.join(known)}."
+        raise Refused(400, next(iter(warnings((field,), tuple(known))), unknown), field=field)
+
+
+@contextmanager
+def _spelled(fields: Mapping[str, str]) -> Iterator[None]:
+    """Let refusals name their field as it is spelled here."""
+    try:
+        yield
+    except Refused as refused:
+        field = fields.get(refused.field)
+        if field and not refused.message.startswith(field):
+            raise Refused(refused.status, f"{field}: {refused.message}", field=field) from None
+        refused.field = field or refused.field
+        raise
+
+
+# --- checks of a field ---
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise Refused(400, f"{field} must be a string.", field=field)
+    return value
+
+
+def _name(value: Any, field: str) -> str:
+    return checked_name(_text(value, field), field)
+
+
+def _flag(value: Any, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise Refused(400, f"{field} must be true or false.", field=field)
+    return value
+
+
+def _one_of(words: Mapping[str, Any]) -> Callable[[Any, str], str]:
+    def check(value: Any, field: str) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise Refused(400, f"{field} must be {either(words)}.", field=field)
+        return value
+
+    return check
+
+
+def _seconds(least: int, most: int) -> Callable[[Any, str], int]:
+    def check(value: Any, field: str) -> int:
+        if type(value) is not int or not least <= value <= most:
+            raise Refused(400, f"{field} must be a whole number of seconds from {least} to {most}.", field=field)
+        return value
+
+    return check
+
+
+def _preset(value: Any, field: str) -> str:
+    text = _text(value, field)
+    if text and text not in presets.BY_ID:
+        near = difflib.get_close_matches(text[:MAX_SHOWN].lower(), presets.BY_ID, 3)
+        meant = f" Did you mean {either(near)}?" if near else ""
+        names = ", ".join(sorted(presets.BY_ID))
+        raise Refused(400, f'{field}: there is no "{text[:MAX_SHOWN]}".{meant} There are {names}.', field=field)
+    return text
+
+
+def _condition(value: Any, field: str) -> str:
+    with _spelled({"rule": field, "duration": field}):
+        return metric_rules.as_written(_text(value, field))
+
+
+# --- alerts ---
+
+OF_TEMPLATES = {
+    "title": "title_template",
+    "body": "body_template",
+    "priority": "priority_template",
+    "link": "url_template",
+    "tag": "tag_template",
+    "resolvedWhen": "resolved_when",
+}
+OF_ALERT = {  # field to column
+    "name": "name",
+    "icon": "icon",
+    "color": "color",
+    "isActive": "is_active",
+    **OF_TEMPLATES,
+    "frequency": "frequency",
+    "repeatUrgent": "repeats_urgent",
+    "preset": "preset",
+}
+
+
+def preset_settings(preset_id: str, alert: Alert) -> dict[str, str]:
+    """The columns with which an alert uses a preset; it keeps an icon and a color that its owner chose."""
+    used = presets.of(alert.preset)
+    is_own_look = (alert.icon, alert.color) != (used.icon, used.color)
+    look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
+    return presets.BY_ID[preset_id].settings | look
+
+
+def _alert_columns(fields: Fields) -> dict[str, Any]:
+    columns = {OF_ALERT[field]: value for field, value in fields.items() if field in OF_ALERT}
+    columns |= alerts.QUIET_HOURS[fields["quietHours"]] if "quietHours" in fields else {}
+    return columns | ({"preset": fields["preset"] or None} if "preset" in fields else {})
+
+
+def _make_alert(account: Account, fields: Fields, now: int) -> Alert:
+    preset = presets.BY_ID[fields["preset"]].settings if fields.get("preset") else {}
+    return alerts.create_alert(account.seq, preset | _alert_columns(fields), now)
+
+
+def _change_alert(account_seq: int, id_: str, fields: Fields, now: int) -> Alert:
+    with transaction(account_seq):
+        alert = alerts.find_alert(account_seq, id_)
+        preset = preset_settings(fields["preset"], alert) if fields.get("preset") else {}
+        return alerts.change_alert(account_seq, id_, preset | _alert_columns(fields), now)
+
+
+def _alert_fields(alert: Alert) -> Fields:
+    fields = {field: getattr(alert, column) for field, column in OF_ALERT.items()}
+    flags = {field: bool(fields[field]) for field in ("isActive", "repeatUrgent")}
+    return fields | flags | {"quietHours": alerts.quiet_hours_word(alert)}
+
+
+ALERT = Kind(
+    "alert",
+    {
+        "name": _name,
+        "icon": _text,
+        "color": _text,
+        "isActive": _flag,
+        **dict.fromkeys(OF_TEMPLATES, _text),
+        "frequency": _one_of(COLLECTED_MS),
+        "quietHours": _one_of(alerts.QUIET_HOURS),
+        "repeatUrgent": _flag,
+        "preset": _preset,
+    },
+    required=("name",),
+    optional=(*OF_TEMPLATES, "preset"),
+    known_by=("name",),
+    spelled={column: field for field, column in OF_ALERT.items()},
+    of_account=Alert.of_account,
+    find=alerts.find_alert,
+    fields_of=_alert_fields,
+    make=_make_alert,
+    change=_change_alert,
+    delete=alerts.delete_alert,
+)
+
+
+# --- heartbeats ---
+
+
+def _heartbeat_settings(fields: Fields) -> dict[str, Any]:
+    """The settings as `core/heartbeats.py` takes them: its durations are texts."""
+    texts = {"period": "periodS", "grace": "graceS"}
+    durations = {setting: f"{fields[field]}s" for setting, field in texts.items() if field in fields}
+    return {field: fields[field] for field in ("name", "cron", "priority") if field in fields} | durations
+
+
+def _make_heartbeat(account: Account, fields: Fields, now: int) -> Beat:
+    return heartbeats.create_heartbeat(account, _heartbeat_settings(fields), now)
+
+
+def _change_heartbeat(account_seq: int, id_: str, fields: Fields, now: int) -> Beat:
+    return heartbeats.change_heartbeat(account_seq, id_, _heartbeat_settings(fields), now)
+
+
+def _heartbeat_fields(beat: Beat) -> Fields:
+    schedule = {"periodS": beat.period_s} if beat.cron is None else {"cron": beat.cron}
+    return {"name": beat.name, **schedule, "graceS": beat.grace_s, "priority": beat.priority}
+
+
+HEARTBEAT = Kind(
+    "heartbeat",
+    {
+        "name": _name,
+        "periodS": _seconds(heartbeats.MIN_S, heartbeats.MAX_PERIOD_S),
+        "cron": _text,
+        "graceS": _seconds(heartbeats.MIN_S, heartbeats.MAX_GRACE_S),
+        "priority": checked_priority,
+    },
+    required=("name",),
+    optional=(),
+    known_by=("name",),
+    spelled={"period": "periodS", "cron": "cron"},
+    of_account=stored_heartbeats.of_account,
+    find=heartbeats.find_heartbeat,
+    fields_of=_heartbeat_fields,
+    make=_make_heartbeat,
+    change=_change_heartbeat,
+    delete=heartbeats.delete_heartbeat,
+)
+
+
+# --- rules ---
+
+
+def _make_rule(account: Account, fields: Fields, now: int) -> Rule:
+    lasting = _lasting(fields)
+    return metric_rules.create_rule(account, fields["project"], fields["metric"], fields["when"], lasting, now)
+
+
+def _change_rule(account_seq: int, id_: str, fields: Fields, now: int) -> Rule:
+    """A rule that becomes a silent one forgets for how long it had to hold."""
+    with transaction(account_seq):
+        saved = _rule_fields(metric_rules.find_rule(account_seq, id_))
+        becomes_silent = fields.get("when", "").startswith(metric_rules.SILENT)
+        wanted = {**saved, **({"forS": 0} if becomes_silent else {}), **fields}
+        ids = (wanted["project"], wanted["metric"])
+        return metric_rules.change_rule(account_seq, id_, wanted["when"], _lasting(wanted), now, ids)
+
+
+def _lasting(fields: Fields) -> str | None:
+    return f"{fields['forS']}s" if fields.get("forS") else None
+
+
+def _rule_fields(rule: Rule) -> Fields:
+    return {
+        "project": rule.project_id,
+        "metric": rule.metric_id,
+        "when": metric_rules.condition_text(rule),
+        "forS": 0 if rule.operator == metric_rules.SILENT else rule.for_s,
+    }
+
+
+RULE = Kind(
+    "rule",
+    {"project": _name, "metric": _name, "when": _condition, "forS": _seconds(0, metric_rules.MAX_FOR_S)},
+    required=("project", "metric", "when"),
+    optional=(),
+    known_by=("project", "metric", "when"),
+    spelled={"rule": "when", "duration": "forS"},
+    of_account=stored_rules.of_account,
+    find=metric_rules.find_rule,
+    fields_of=_rule_fields,
+    make=_make_rule,
+    change=_change_rule,
+    delete=metric_rules.delete_rule,
+)
+
+KINDS = (ALERT, HEARTBEAT, RULE)
+
+
+# --- the account ---
+
+OFF = "off"  # quiet hours that are switched off
+
+
+def _zone(value: Any, field: str) -> str:
+    with _spelled({"time_zone": field}):
+        return local_time.checked_zone(_text(value, field))
+
+
+def _window(value: Any, field: str) -> str:
+    with _spelled({"": field}):
+        return OFF if value == OFF else local_time.checked_quiet_hours(_text(value, field))
+
+
+ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": _window}
+
+
+def account_fields(account: Account) -> Fields:
+    """The settings of an account that programs may change."""
+    return {"timeZone": account.time_zone, "quietHours": account.quiet_hours or OFF}
+
+
+def checked_account(sent: Fields) -> Fields:
+    """The settings of a request or file, as `Kind.checked` returns fields."""
+    for field in sent:
+        check_known(field, ACCOUNT_CHECKS)
+    return {field: ACCOUNT_CHECKS[field](value, field) for field, value in sent.items() if value is not None}
+
+
+def account_change(account: Account, fields: Fields, now: int) -> Callable[[], Account]:
+    """What makes the change to these checked settings, and returns the account; it may be called in a transaction.
+
+    A new time zone is prepared before, outside a transaction: that takes a while.
+    """
+    saved = account_fields(account)
+    makes = list[Callable[[], None]]()
+    if fields.get("quietHours", saved["quietHours"]) != saved["quietHours"]:
+        window = None if fields["quietHours"] == OFF else fields["quietHours"]
+        makes.append(partial(accounts.set_quiet_hours, account, window))
+    if fields.get("timeZone", saved["timeZone"]) != saved["timeZone"]:
+        change = accounts.zone_change(account, fields["timeZone"], PLANS[account.plan].history_days, now)
+        makes.append(partial(accounts.set_time_zone, account, change))
+    return partial(_made, account, makes)
+
+
+def _made(account: Account, makes: list[Callable[[], None]]) -> Account:
+    with transaction(account.seq):
+        for make in makes:
+            make()
+        return Account.with_seq(account.seq) or account
