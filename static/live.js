@@ -4,7 +4,7 @@
 
 const POLL_MS = 5000;
 
-const news = document.querySelector("[data-news]"), first = document.querySelector("[data-live]");
+const news = document.querySelector("[data-news]"), first = document.querySelector('[data-live^="/"]');
 
 // Makes a change, and scrolls by as much as it moves the element: that stays under the finger.
 function keeping(element, change) {
@@ -27,7 +27,7 @@ async function lookForNews() {
 }
 
 // The parts with `data-live` are put anew when they have changed, but not while somebody is about to press a button in
-// them. The first of them names the address that has them all.
+// them. One of them names the address that has them all.
 async function lookForChanges() {
   if (document.hidden || !first?.dataset.live) return;
   const answer = await fetch(first.dataset.live, { headers: { "X-Live": "1" } });
@@ -39,7 +39,7 @@ async function lookForChanges() {
     const now = fresh.getElementById(part.id);
     if (!now || now.isEqualNode(part) || part.querySelector("form:hover, :focus, details[open]")) continue;
     const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2);
-    keeping(middle, () => part.replaceChildren(...now.childNodes));
+    keeping(middle?.contains(part) ? part.nextElementSibling : middle, () => part.replaceChildren(...now.childNodes));
   }
   const said = document.querySelector("h1").textContent;
   if (said === heading) return;

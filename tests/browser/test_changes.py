@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.support.accounts import OWNER
 from tests.support.browser import Phone, settle
 from tests.support.full_site import PLAIN, SEARCHES, full_pages
+from tests.support.heartbeats import Pinged
 
 MOST_SHIFT = 0.02  # of the cumulative layout shift; 0.1 counts as good
 WIDTHS = (390, 1280)
@@ -110,6 +111,10 @@ def test_watches_change_by_themselves(page, site):
     page.clock.run_for(5_000)
     expect(page.get_by_role("link", name="Backup")).to_contain_text("Waiting for the first ping")
     expect(page.get_by_role("main").get_by_text("1 new")).to_be_visible()
+    Pinged(site.service, site.service.caller(), "--period", "1h", name="Mail").ping("/fail")
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="Mail")).to_contain_text("Down since")
+    expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Watches")).to_contain_text("1 need")
 
 
 def test_metrics_change_by_themselves(page, site):
