@@ -7,7 +7,7 @@ from core import accounts
 from models import Account
 from store.database import run
 from tests.support.accounts import OWNER
-from tests.support.browser import until
+from tests.support.browser import settle, until
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def test_the_strip_of_new_notifications_covers_no_row_and_moves_none(page, site,
         site.send(f"Bell {number}", "x")
     page.set_viewport_size({"width": 1280, "height": 400})
     page.goto(site.base + path)
+    settle(page)
     before = rows(page).first.bounding_box()
     site.send("second", "x")
     page.clock.run_for(5_000)
