@@ -23,7 +23,7 @@ MAX_WRITTEN = 50  # alerts in a transaction, so that it is short
 class Seen(NamedTuple):
     """A request to an alert, or equal ones in a row: the time of the last, the HTTP status, the reason, their number.
 
-    `notification_id` is its notification, if there is one.
+    `notification_id` is its notification, if there is one; `since` the time of the first of several.
     """
 
     at: int
@@ -31,6 +31,7 @@ class Seen(NamedTuple):
     words: str
     times: int = 1
     notification_id: str | None = None
+    since: int | None = None
 
 
 _Unwritten = tuple[int, deque[Seen]]  # the account of an alert, and its requests, newest first
@@ -111,5 +112,6 @@ def _with_kept(alert_seq: int, noted: Sequence[Seen]) -> deque[Seen]:
 def _add(requests: deque[Seen], seen: Seen) -> None:
     if requests and requests[0].status == seen.status != 200 and requests[0].words == seen.words:
         last = requests.popleft()
-        seen = seen._replace(at=max(seen.at, last.at), times=seen.times + last.times)
+        since = last.at if last.since is None else last.since
+        seen = seen._replace(at=max(seen.at, last.at), times=seen.times + last.times, since=since)
     requests.appendleft(seen)

@@ -1,6 +1,7 @@
 """The frame of an alert's page: four parts, each at an address of its own, and the list of alerts beside them."""
 
 import re
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from flask import render_template
@@ -58,6 +59,12 @@ def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
         return Trouble(f"Paused {page.near(alert.paused_at)}: too many requests", True)
     if alert.is_active and latest and latest.status == "failed":
         return Trouble("Last notification failed", True)
+    seen = recent_requests.of_alert(alert.seq) if alert.is_active else []
+    if refused := list(takewhile(lambda one: one.status >= 400, seen)):
+        times, first = sum(one.times for one in refused), refused[-1]
+        since = page.near(first.at if first.since is None else first.since).removeprefix("today ")
+        requests = "request" if times == 1 else "requests"
+        return Trouble(f"Refused {page.number(times)} {requests} since {since}: {refused[0].words}", True)
     if alert.is_active and latest and latest.missing:
         variables = "variable" if len(latest.missing) == 1 else "variables"
         return Trouble(f"{len(latest.missing)} {variables} missing in the last request")

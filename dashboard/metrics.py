@@ -1,5 +1,6 @@
 """Metrics: the list by project, the page of a metric with its chart, table and rules, and its values as CSV."""
 
+import math
 from collections import defaultdict
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from dashboard import charts, page
 from dashboard.charts import Point, Range
 from dashboard.page import Page, Problem
 from process import clock
+from process.clock import DAY_MS
 from store import custom_metrics
 from store import metric_rules as stored_metric_rules
 from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES, MetricValue
@@ -81,6 +83,16 @@ def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
     return custom_metrics.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
 
 
+def _change(ids: tuple[str, str], latest: MetricValue | None, now: int) -> float | None:
+    """By how much the value differs from the one a day ago; None if one of them is missing, or they are too large."""
+    a_day_ago = now - DAY_MS
+    before = custom_metrics.latest(current().account.seq, ids, a_day_ago - DAY_MS, a_day_ago)
+    if not before or not latest or latest.timestamp <= a_day_ago:
+        return None
+    change = latest.value - before.value
+    return change if math.isfinite(change) else None
+
+
 def has_page(ids: tuple[str, str]) -> bool:
     """Whether the metric has a page: it has values, or rules, which stay when the values are gone."""
     return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
@@ -100,6 +112,7 @@ def show_metric(
         project_id=ids[0],
         metric_id=ids[1],
         latest=latest,
+        change=_change(ids, latest, now),
         **_course(ids, rules, chosen, now, latest.unit if latest else ""),
         most_firings=MAX_FIRINGS,
         most_charted=MAX_CHARTED,

@@ -9,7 +9,9 @@ import push
 from core import phone_links
 from dashboard import page
 from dashboard.page import Page, Problem
+from models import Device
 from process import clock
+from store import notifications
 from web import guards, rate_limits
 from web.context import current, request
 from wire.errors import Refused
@@ -116,5 +118,7 @@ def _asking_page(state: str, number: str = "", code: str = "", problem: Problem 
 
 
 def show_this_device() -> Page:
-    """GET /app/devices/this: turns on notifications in this browser, and nothing else."""
-    return render_template("turn_on.html", public_key=push.public_vapid_key())
+    """GET /app/devices/this: turns on notifications in this browser; until something has rung, a step of set-up."""
+    account_seq = current().account.seq
+    step = None if notifications.newest_seq(account_seq) else 3 if Device.count(account_seq) else 2
+    return render_template("turn_on.html", public_key=push.public_vapid_key(), step=step)

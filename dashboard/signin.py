@@ -8,6 +8,7 @@ from werkzeug.exceptions import HTTPException
 from core import accounts, local_time
 from core.plans import PLANS
 from dashboard.page import Page, Problem
+from dashboard.phone import READY_PAGE
 from models import Account
 from process import clock
 from web import guards, rate_limits
@@ -32,7 +33,7 @@ def finish_setup(token: str) -> Page:
     except Refused as refused:
         return _setup_page(link.account, form, Problem.of(refused)), 422
     guards.begin_session(account)
-    return redirect(guards.HOME, 303)
+    return redirect(guards.HOME if link.account else READY_PAGE, 303)
 
 
 def _setup_page(account: Account | None, form: dict[str, str], problem: Problem | None = None) -> str:

@@ -39,9 +39,9 @@ def test_a_new_owner_gets_a_notification_on_the_screen_within_six_taps(site, ope
     page.get_by_label("E-mail address").fill(OWNER)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Create account").click()
-    expect(page).to_have_url(f"{site.base}/app/")
+    expect(page).to_have_url(f"{site.base}/app/devices/this")
     enable_button(page).click()
-    expect(page.get_by_role("listitem").filter(has_text="Chrome on Linux")).to_be_visible()  # a step is done
+    expect(page.get_by_role("heading", name="Let it ring once")).to_be_visible()  # the next step
     worker = phone.worker()
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_role("heading", name="It works")).to_be_visible()
@@ -85,11 +85,11 @@ def test_the_main_pages_can_be_used_by_keyboard_alone(site, open_context, push_s
     keyboard.type(PASSWORD)
     tab_to(page, "Create account")
     keyboard.press("Enter")
-    expect(page).to_have_url(f"{site.base}/app/")
+    expect(page).to_have_url(f"{site.base}/app/devices/this")
     expect(enable_button(page)).to_be_visible()
     tab_to(page, ENABLE)
     keyboard.press("Space")
-    expect(page.get_by_role("listitem").filter(has_text="Chrome on Linux")).to_be_visible()  # a step is done
+    expect(page.get_by_role("heading", name="Let it ring once")).to_be_visible()  # the next step
     worker = phone.worker()
     tab_to(page, "Send a test")
     keyboard.press("Space")
@@ -233,10 +233,10 @@ def test_signing_in_and_out_works_without_javascript(site, open_context):
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
     page.get_by_role("button", name="Create account").click()
-    expect(page).to_have_url(f"{site.base}/app/")
+    expect(page).to_have_url(f"{site.base}/app/devices/this")
     expect(no_script(page)).to_be_visible()
     expect(enable_button(page)).to_be_hidden()
-    page.get_by_text(OWNER).click()
+    page.get_by_text(OWNER).first.click()
     page.get_by_role("button", name="Sign out", exact=True).click()
     expect(page).to_have_url(f"{site.base}/app/login")
     sign_in(page, PASSWORD)

@@ -32,9 +32,9 @@ def test_requests_outlast_a_restart_once_the_worker_has_written_them(service, we
     make_service()
     assert shown(webhook) == [second, first]
     noted(webhook, Seen(3, 400, "wrong"))
-    assert shown(webhook) == [Seen(3, 400, "wrong", 2), first]
+    assert shown(webhook) == [Seen(3, 400, "wrong", 2, since=2), first]
     service.work()
-    assert shown(webhook) == [Seen(3, 400, "wrong", 2), first]
+    assert shown(webhook) == [Seen(3, 400, "wrong", 2, since=2), first]
 
 
 def test_stopping_the_service_writes_the_requests_of_all_alerts(service, webhook, make_service, monkeypatch):
@@ -65,7 +65,7 @@ def test_a_flood_writes_one_row_a_second(service, webhook, monkeypatch):
         noted(webhook, Seen(number, 429, "more than 60 a minute"))
     service.work()
     service.work()
-    assert len(written) == 1 and shown(webhook) == [Seen(499, 429, "more than 60 a minute", 500)]
+    assert len(written) == 1 and shown(webhook) == [Seen(499, 429, "more than 60 a minute", 500, since=0)]
 
 
 def test_requests_to_many_alerts_are_written_in_pieces_and_few_wait(service, webhook, monkeypatch):

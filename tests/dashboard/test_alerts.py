@@ -56,6 +56,16 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     assert "Off" in page.section("A off") and "Waiting for the first request" in page.section("B fine")
 
 
+def test_the_list_says_how_many_requests_were_refused_until_one_is_taken(service, owner, moved_clock):
+    hook = service.alert()
+    for _ in range(2):
+        assert hook.post(data=b"{").status_code == 400
+        moved_clock.advance(60)
+    assert "Refused 2 requests since 10:00: " in owner.page("/app/alerts").main
+    assert hook.post({"title": "a"}).status_code == 200
+    assert "Refused" not in owner.page("/app/alerts").main
+
+
 def test_an_alert_that_works_again_is_not_listed_as_failing(service, alert):
     alert.post({"a": 1})
     alter(service, "UPDATE delivery SET status = 'failed'")

@@ -116,6 +116,22 @@ def test_metrics_are_listed_by_project_in_order_with_their_latest_values(service
     ]
 
 
+@pytest.mark.parametrize(
+    "hours_ago, said",
+    [(25, "−12 °C in 24 h"), (1, None), (49, None)],
+    ids=["a day ago", "only today", "only before that day"],
+)
+def test_the_page_says_by_how_much_the_value_changed_in_a_day(service, owner, hours_ago, said):
+    send(service, [(450, NOW - hours_ago * 60 * MINUTE_MS), (438, NOW)], metric="m")
+    page = one(owner)
+    assert said in page.main if said else "in 24 h" not in page.main
+
+
+def test_a_change_that_is_too_large_for_a_number_is_not_shown(service, owner):
+    send(service, [(-1e308, NOW - 25 * 60 * MINUTE_MS), (1e308, NOW)], metric="m")
+    assert "in 24 h" not in one(owner).main
+
+
 def test_the_list_shows_no_minimum_and_maximum_of_the_range(service, owner):
     send(service, 1)
     page = owner.page("/app/metrics?range=30+d")

@@ -24,6 +24,25 @@ def test_the_set_up_form_makes_the_account(service, visitor):
     assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
 
 
+def test_set_up_leads_to_this_device_and_the_first_ring(service, visitor):
+    link = setup_link()
+    visitor.get(link)
+    assert visitor.post(link, setup_form()).location == "/app/devices/this"
+
+    def step():
+        return [
+            one.text
+            for one in visitor.page("/app/devices/this").elements
+            if one.attributes.get("aria-current") == "step"
+        ]
+
+    assert step() == ["2 This device"]
+    service.flask("device", "add", OWNER, "apns", "ab" * 32)
+    assert step() == ["3 First ring"]
+    visitor.post("/app/test")
+    assert step() == []
+
+
 def test_the_set_up_form_asks_for_the_limits_once(service, visitor):
     link = setup_link()
     assert visitor.page(link).texts_of("option", value="pro") == [
@@ -190,15 +209,18 @@ def test_nobody_signs_in_to_an_account_without_a_password(visitor, password_link
 # --- either -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["makes the account", "sets a password"])
+NEXT = {"makes the account": "/app/devices/this", "sets a password": "/app/"}
+
+
+@pytest.fixture(params=NEXT)
 def link(request, service):
     return setup_link() if request.param == "makes the account" else request.getfixturevalue("password_link")
 
 
-def test_either_link_sets_a_password_signs_in_and_leads_home(service, visitor, link):
+def test_either_link_sets_a_password_and_signs_in(request, service, visitor, link):
     assert [visitor.get(link).status_code for _ in range(3)] == [200, 200, 200]  # to look at it does not spend it
     answer = visitor.post(link, setup_form())
-    assert (answer.status_code, answer.location) == (303, "/app/")
+    assert (answer.status_code, answer.location) == (303, NEXT[request.node.callspec.params["link"]])
     assert visitor.is_signed_in and Visitor(service).sign_in().status_code == 303
 
 
