@@ -41,6 +41,7 @@ from core.server_secret import server_secret
 from dashboard import refusals
 from process import faults
 from store import database
+from store.key_limits import FULL, READ, SEND
 from web import (
     api_docs,
     context,
@@ -70,8 +71,8 @@ from wire.gotify import error_body as gotify_errors
 from wire.ntfy import error_body as ntfy_errors
 
 
-def admit(guard: Check, quota: Check) -> Any:
-    """Check the credential (401), then the rate limit (429), then the body's size (413).
+def admit(guard: Check, quota: Check, scopes: frozenset[str] = frozenset()) -> Any:
+    """Check the credential (401), then the rate limit (429), the key's scope (404), then the body's size (413).
 
     A response from the guard or the quota replaces the handler's. Routes with a guard but no quota leave the size to
     the guard, because the size that a page accepts depends on who is signed in.
@@ -82,14 +83,16 @@ def admit(guard: Check, quota: Check) -> Any:
     answer = guard()
     if quota and answer is None:
         answer = quota()
-        if answer is None:
-            request_body.check_size()
+    if scopes:
+        guards.check_scope(scopes)
+    if quota and answer is None:
+        request_body.check_size()
     return answer
 
 
-def rest_route(method: str, rule: str, handler: Callable[..., Any]) -> Route:
-    """A REST route: it needs an API key and counts against the key's rate limit."""
-    return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest)
+def rest_route(method: str, rule: str, handler: Callable[..., Any], scopes: frozenset[str]) -> Route:
+    """A REST route: it needs an API key of one of these scopes and counts against the key's rate limit."""
+    return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest, scopes=scopes)
 
 
 def page(method: str, rule: str, handler: Callable[..., Any], guard: Check = None) -> Route:
@@ -103,9 +106,15 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
 
 
 def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
-    """Routes for ntfy's clients: they need an API key and count against the key's rate limit."""
-    return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest, ntfy_errors) for method in methods)
+    """Routes for ntfy's clients: they need an API key that may send and count against the key's rate limit."""
+    return (
+        Route(method, rule, handler, guards.ntfy_key, rate_limits.rest, ntfy_errors, SENDERS) for method in methods
+    )
 
+
+# The scopes of the keys that may call a route.
+OWNERS, SENDERS, READERS = frozenset({FULL}), frozenset({FULL, SEND}), frozenset({FULL, READ})
+ALL_KEYS = SENDERS | READERS
 
 CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
 
@@ -116,23 +125,23 @@ def is_for_programs(route: Route) -> bool:
 
 
 ROUTES = (
-    rest_route("POST", "/notifications/send", rest.send_notification),
-    rest_route("GET", "/notifications", rest.list_notifications),
-    rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification),
-    rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
-    rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification),
-    rest_route("GET", "/alerts", rest.list_alerts),
-    rest_route("GET", "/watches", rest.list_watches),
-    rest_route("GET", "/stats", rest.get_stats),
-    rest_route("POST", "/api-keys/generate", rest.generate_key),
-    rest_route("GET", "/api-keys", rest.list_keys),
-    rest_route("DELETE", "/api-keys/<key_id>", rest.revoke_key),
-    rest_route("POST", "/devices", rest.add_device),
-    rest_route("GET", "/devices", rest.list_devices),
-    rest_route("PATCH", "/devices/<device_id>", rest.change_device),
-    rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
-    rest_route("GET", "/metrics", metrics.list_metrics),
-    rest_route("GET", "/metrics/<text:project>/<text:metric>", metrics.show_metric),
+    rest_route("POST", "/notifications/send", rest.send_notification, SENDERS),
+    rest_route("GET", "/notifications", rest.list_notifications, READERS),
+    rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification, ALL_KEYS),
+    rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification, SENDERS),
+    rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification, SENDERS),
+    rest_route("GET", "/alerts", rest.list_alerts, READERS),
+    rest_route("GET", "/watches", rest.list_watches, READERS),
+    rest_route("GET", "/stats", rest.get_stats, READERS),
+    rest_route("POST", "/api-keys/generate", rest.generate_key, OWNERS),
+    rest_route("GET", "/api-keys", rest.list_keys, READERS),
+    rest_route("DELETE", "/api-keys/<key_id>", rest.revoke_key, OWNERS),
+    rest_route("POST", "/devices", rest.add_device, OWNERS),
+    rest_route("GET", "/devices", rest.list_devices, READERS),
+    rest_route("PATCH", "/devices/<device_id>", rest.change_device, OWNERS),
+    rest_route("DELETE", "/devices/<device_id>", rest.remove_device, OWNERS),
+    rest_route("GET", "/metrics", metrics.list_metrics, READERS),
+    rest_route("GET", "/metrics/<text:project>/<text:metric>", metrics.show_metric, READERS),
     *(
         Route(
             method,
@@ -149,8 +158,16 @@ ROUTES = (
         for method in ("GET", "POST")  # GET stands for HEAD, too
         for rule in ("", "/", "/<signal>", "/<slug>/<signal>")
     ),
-    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics, metrics_body),
-    Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body),
+    Route(
+        "POST",
+        CUSTOM_METRICS,
+        webhooks.store_metrics,
+        guards.api_key,
+        rate_limits.custom_metrics,
+        metrics_body,
+        SENDERS,
+    ),
+    Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body, ALL_KEYS),
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
     Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
     Route("GET", "/healthz", rest.healthz),
@@ -250,7 +267,7 @@ ROUTES = (
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
     *(
-        Route(method, rule, ntfy.publish, guards.ntfy_publisher, errors=ntfy_errors)
+        Route(method, rule, ntfy.publish, guards.ntfy_publisher, errors=ntfy_errors, scopes=SENDERS)
         for method in ("POST", "PUT")
         for rule in ("/<topic:topic>", "/<topic:topic>/<topic:sequence_id>")
     ),
@@ -263,12 +280,12 @@ COMPATIBLE_ROUTES = (
     *ntfy_routes("/v1/account", ntfy.show_account, "GET"),
     *ntfy_routes("/v1/account/token", ntfy.show_token, "POST"),
     Route("GET", "/v1/health", ntfy.show_health, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic, errors=ntfy_errors),
-    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest, gotify_errors),
+    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest, gotify_errors, SENDERS),
     Route("GET", "/gotify/version", gotify.show_version, errors=gotify_errors),
     Route("GET", "/gotify/health", gotify.show_health, errors=gotify_errors),
 )
@@ -338,7 +355,7 @@ class Application(Flask):
 def _admit(route: Route) -> Any:
     """Name the request for the log, and check it; a response replaces the handler's."""
     _begin(route.rule, route.errors)
-    return admit(route.guard, route.quota)
+    return admit(route.guard, route.quota, route.scopes)
 
 
 def _begin(rule: str, errors: Errors) -> None:
@@ -411,6 +428,8 @@ def _add_routes(app: Flask, routes: Iterable[Route]) -> None:
     app.url_map.merge_slashes = False
     app.url_map.converters.update(id=IdConverter, text=TextConverter, topic=TOPIC, topics=TOPICS)
     for route in routes:
+        if route.guard in guards.OF_KEYS and not route.scopes:
+            raise ValueError(f"{route.endpoint} does not say which keys may call it")
         methods = [route.method]
         app.add_url_rule(route.rule, route.endpoint, route.handler, methods=methods, provide_automatic_options=False)
     app.before_request(_admit_to_flask)

@@ -42,8 +42,7 @@ class Model(peewee.Model):
     @classmethod
     def purge(cls, seqs: list[int]) -> None:
         """Delete the rows with these numbers; call inside `transaction()`."""
-        listed = "(SELECT value FROM json_each(?))"
-        run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN {listed}", (json.dumps(seqs),))
+        run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
 
 
 def _change(row: Model, values: dict[str, Any]) -> None:
@@ -147,14 +146,17 @@ class ApiKey(Model):
     created_at = peewee.IntegerField()
     last_used_at = peewee.IntegerField(null=True)
     revoked_at = peewee.IntegerField(null=True)
+    scope = peewee.TextField(default="full")
+    expires_at = peewee.IntegerField(null=True)
+    is_end_told = peewee.IntegerField(default=0)
 
     _used: dict[int, int] = {}  # seq → time of the last use, not yet written
     _used_lock = threading.Lock()
 
     @classmethod
-    def add(cls, account_seq: int, name: str, full_key: str, now: int) -> "ApiKey":
+    def add(cls, account_seq: int, name: str, full_key: str, now: int, **columns: Any) -> "ApiKey":
         """A new key; only its beginning and its hash are kept. Call inside `transaction()`."""
-        kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key)}
+        kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key), **columns}
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
     @classmethod

@@ -67,10 +67,14 @@ CREATE TABLE api_key (
     key_hash BLOB NOT NULL UNIQUE,         -- SHA-256
     created_at INTEGER NOT NULL,
     last_used_at INTEGER,
-    revoked_at INTEGER
+    revoked_at INTEGER,                    -- an expired key is revoked soon after `expires_at`
+    scope TEXT NOT NULL DEFAULT 'full' CHECK (scope IN ('full', 'send', 'read')),
+    expires_at INTEGER,
+    is_end_told INTEGER NOT NULL DEFAULT 0 CHECK (is_end_told IN (0, 1)) -- whether its owner knows that it ends soon
 ) STRICT;
 CREATE INDEX api_key_live ON api_key (account_seq) WHERE revoked_at IS NULL;
 CREATE INDEX api_key_revoked ON api_key (account_seq) WHERE revoked_at IS NOT NULL;
+CREATE INDEX api_key_expiring ON api_key (expires_at) WHERE revoked_at IS NULL AND expires_at IS NOT NULL;
 
 CREATE TABLE alert (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: the notifications of a deleted alert stay

@@ -7,9 +7,9 @@ sentence.
 import re
 import secrets
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
@@ -351,8 +351,13 @@ def sign_out_everywhere(account_seq: int) -> None:
 # --- API keys -----------------------------------------------------------------------------------------------
 
 
-def create_key(account_seq: int, name: str, now: int, is_distinct: bool = False) -> tuple[ApiKey, str]:
-    """A new key and its full text; only its hash is kept. With `is_distinct`, no other live key has its name."""
+def create_key(
+    account_seq: int, name: str, now: int, is_distinct: bool = False, limits: Mapping[str, Any] | None = None
+) -> tuple[ApiKey, str]:
+    """A new key and its full text; only its hash is kept. With `is_distinct`, no other live key has its name.
+
+    Without `limits` (those of `core/api_keys.py`) it may do everything, for ever.
+    """
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
     with transaction(account_seq):
@@ -361,13 +366,15 @@ def create_key(account_seq: int, name: str, now: int, is_distinct: bool = False)
             raise Refused(400, taken, field="name")
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"You already have {MAX_LIVE_KEYS:,} API keys. Revoke one first.")
-        return ApiKey.add(account_seq, name, full_key, now), full_key
+        return ApiKey.add(account_seq, name, full_key, now, **(limits or {})), full_key
 
 
-def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
+def create_key_to_show(
+    account_seq: int, name: str, session_token: str, now: int, limits: Mapping[str, Any]
+) -> ApiKey:
     """A new key, whose full text `take_full_key` gives once to the browser with this session."""
     with transaction(EVERYBODY, account_seq):
-        key, full_key = create_key(account_seq, name, now, is_distinct=True)
+        key, full_key = create_key(account_seq, name, now, is_distinct=True, limits=limits)
         shown_once.keep(UNSEEN_KEY, key.id, full_key, session_token, now)
     return key
 

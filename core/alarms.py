@@ -59,13 +59,13 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         after_commit(long_poll.note_change)
 
 
-def acknowledge_notification(account_seq: int, notification_id: str, now: int) -> None:
+def acknowledge_notification(account_seq: int, notification_id: str, now: int, own_key: int | None = None) -> None:
     """Acknowledge a notification that repeats, as its owner or a program asks; nothing happens the second time.
 
-    `Refused` (404) when the account has none with that id, (409) when it does not repeat.
+    `Refused` (404) when the account has none with that id, or `own_key` did not send it; (409) if it does not repeat.
     """
     with transaction(account_seq):
-        seq = notifications.find_seq(account_seq, notification_id)
+        seq = notifications.find_seq(account_seq, notification_id, own_key)
         if seq is None:
             raise Refused(404)
         if stored.find(seq) is None:
@@ -73,10 +73,10 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
         acknowledge(account_seq, seq, None, now)
 
 
-def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
+def acknowledge_several(account_seq: int, notification_ids: list[str], now: int, own_key: int | None = None) -> int:
     """Acknowledge the notifications in this list that still wait for it; returns their number."""
     with transaction(account_seq):
-        found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids)]
+        found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids, own_key)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
         for seq in waiting:
             acknowledge(account_seq, seq, None, now)

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import push
-from core import metric_rules, proxies, storage
+from core import local_time, metric_rules, proxies, storage
 from core.buttons import LIFE_MS
 from core.plans import history_begin
 from core.value_text import cut
 from models import Account, Alert, Device
-from store import alarms, buttons, custom_metrics, heartbeats
+from store import alarms, buttons, custom_metrics, heartbeats, key_limits
 from store import metric_rules as stored_rules
 from store.heartbeats import Beat
+from store.key_limits import Ending
 from store.metric_rules import Rule
 from store.senders import find_receivers
 from wire.notification import bare
@@ -33,6 +34,7 @@ KINDS = (
     "proxy",
     "https",
     "new device",
+    "key",
 )
 
 
@@ -78,6 +80,7 @@ def needs(account: Account, watched: Watched, is_secure: bool, now: int) -> list
             *_of_watches(watched, now),
             *_of_alerts(account.seq),
             *_of_devices(account, watched.devices),
+            *(_of_key(key, account, now) for key in key_limits.told(account.seq, now)),
             *_of_service(account, watched.devices, is_secure, now),
         )
     )
@@ -139,6 +142,11 @@ def _of_devices(account: Account, devices: list[Device]) -> Iterator[Need]:
         if device.api_key and device.seq > account.known_device_seq:
             why, key = "Added with the API key", device.api_key.name
             yield Need("new device", device.name, "gets your notifications", why, device.created_at, key=key)
+
+
+def _of_key(key: Ending, account: Account, now: int) -> Need:
+    ends = local_time.near_time(key.expires_at, account.time_zone, now)
+    return Need("key", key.name, "expires soon", f"Programs with this key stop working {ends}")
 
 
 def _of_service(account: Account, devices: list[Device], is_secure: bool, now: int) -> Iterator[Need]:

@@ -21,19 +21,22 @@ from wire.errors import Refused
 DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
 
 
-def delete_notification(account_seq: int, notification_id: str) -> None:
-    """Delete a notification, also from its digest; `Refused` (404) when the account has none with that id."""
+def delete_notification(account_seq: int, notification_id: str, own_key: int | None = None) -> None:
+    """Delete a notification, also from its digest.
+
+    `Refused` (404) when the account has none with that id, or `own_key` did not send it.
+    """
     with transaction(account_seq):
-        seq = notifications.find_seq(account_seq, notification_id)
+        seq = notifications.find_seq(account_seq, notification_id, own_key)
         if seq is None:
             raise Refused(404)
         _delete(account_seq, [seq])
 
 
-def delete_several(account_seq: int, notification_ids: list[str]) -> int:
+def delete_several(account_seq: int, notification_ids: list[str], own_key: int | None = None) -> int:
     """Delete these notifications in one transaction; returns how many the account still had."""
     with transaction(account_seq):
-        seqs = notifications.find_seqs(account_seq, notification_ids)
+        seqs = notifications.find_seqs(account_seq, notification_ids, own_key)
         _delete(account_seq, seqs)
     return len(seqs)
 

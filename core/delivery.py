@@ -41,6 +41,7 @@ from store.senders import (
     Webhook,
     find_receivers,
     find_receivers_of_alert,
+    own_key,
 )
 from wire.errors import TOO_MANY_EVENTS, Refused
 from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
@@ -104,6 +105,8 @@ def deliver(
     content = content.prefixed()
     if idempotency_key is None:
         return _record_and_attempt(sender, content, None, device_ids)
+    if own := own_key(sender):
+        idempotency_key = f"{own} {idempotency_key}"  # no key has a space
     request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content))
     with idempotency.only_once_at_a_time(request):
         return _record_and_attempt(sender, content, request)
@@ -139,7 +142,7 @@ def _record_and_attempt(
 
 def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
     """The receivers; `Refused` (401) if the account or the sender's key is gone. Call in `transaction()`."""
-    found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone))
+    found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone), now)
     if not found.may_send:
         raise Refused(401)
     return of_priority(found, content.priority)
@@ -269,7 +272,7 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
     day = local_time.local_day(now, sender.time_zone)
     notification = notifications.record(sender, content, status, day, now)
     if content.tag is not None:
-        _replace_earlier(sender.account_seq, content.tag, notification.seq, now)
+        _replace_earlier(sender, content.tag, notification.seq, now)
     if content.acknowledge:
         stored_alarms.add(notification.seq, sender.account_seq)
     if found.today == MANY_A_DAY - 1:
@@ -279,12 +282,12 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
     return notification
 
 
-def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
-    """End the deliveries, schedules and repeats of the earlier notifications with this tag.
+def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
+    """End the deliveries, schedules and repeats of the earlier notifications with this tag that the sender reaches.
 
     In a digest, the newer notification takes the place of a held one.
     """
-    replaced = notifications.replace_earlier(account_seq, tag, seq)
+    replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
     if not replaced:
         return
     earlier = [earlier for earlier, _ in replaced]

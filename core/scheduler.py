@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from core import (
     alarms,
+    api_keys,
     clock_steps,
     devices,
     digests,
@@ -73,6 +74,7 @@ RECORDS = (
     Job("settle expired notifications", retries.settle_expired),
     Job("give up unfetched deliveries", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle deliveries to removed devices", devices.settle_left_behind),
+    Job("look at keys that expire", api_keys.look_at_ends),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("write the recent requests of alerts", recent_requests.write),
     Job("share counts", lambda now: counters.share()),

@@ -31,6 +31,7 @@ PATHS = {  # the page for each kind of need
     "rule": "/app/metrics/one?project={}&metric={}",
     "alert": "/app/alerts/{}",
     "device": "/app/devices",
+    "key": "/app/keys",
     "https": "/docs/phones#https-in-one-command",
 }
 

@@ -6,16 +6,20 @@ from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts
+from core import accounts, api_keys
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
 from process import clock
+from process.clock import DAY_MS
+from store.key_limits import FULL, READ, SEND
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
 
 NAME = "Script"  # of a new key, unless its owner types another one
+SCOPES = {SEND: "Send", READ: "Read", FULL: "Everything"}  # what a key may do, for scripts first
+LIVES = {"": (0, "Never"), "30d": (30, "In 30 days"), "90d": (90, "In 90 days"), "1y": (365, "In a year")}  # days
 
 
 def show_keys(**more: Any) -> str:
@@ -36,17 +40,23 @@ def show_keys(**more: Any) -> str:
         made=made,
         full_key=made and accounts.take_full_key(made, guards.session_token()),
         address=guards.origin(),
-        **{"name": next(name for name in names if name not in taken), **more},
+        scopes=SCOPES,
+        lives=LIVES,
+        **{"name": next(name for name in names if name not in taken), "scope": SEND, "life": "", **more},
     )
 
 
 def create_key() -> Page:
     """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
-    name = request.form.get("name", "")
+    sent, now = request.form, clock.now_ms()
+    name, scope, life = sent.get("name", ""), sent.get("scope", FULL), sent.get("life", "")
     try:
-        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), clock.now_ms())
+        if life not in LIVES:
+            raise Refused(400, "Choose one of these times.", field="life")
+        limits = api_keys.limits(scope, now + LIVES[life][0] * DAY_MS if life else None, now, "life")
+        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), now, limits)
     except Refused as refused:
-        return show_keys(problem=Problem.of(refused), name=name), 422
+        return show_keys(problem=Problem.of(refused), name=name, scope=scope, life=life), 422
     return redirect(f"/app/keys?made={key.id}", 303)
 
 

@@ -198,7 +198,8 @@ ENTRY = (
     " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
 )
 ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
-BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?")
+OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"  # of any one for NULL
+BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? AND {OF_KEY}")
 LATEST_OF_ALERTS = Query(
     LatestOfAlert,
     f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
@@ -238,9 +239,12 @@ def entries(seqs: list[int]) -> list[Entry]:
     return ENTRIES.all((json.dumps(seqs),))
 
 
-def find(account_seq: int, id_: str, since: int) -> Entry | None:
-    """The account's notification or digest with that id, if it is not older than time `since`."""
-    return BY_ID.first((account_seq, id_, since))
+def find(account_seq: int, id_: str, since: int, own_key: int | None = None) -> Entry | None:
+    """The account's notification or digest with that id, if it is not older than time `since`.
+
+    With `own_key` only if this key (its seq) sent it.
+    """
+    return BY_ID.first((account_seq, id_, since, own_key))
 
 
 def latest_of_alerts(account_seq: int) -> dict[int, LatestOfAlert]:
@@ -308,26 +312,28 @@ def expired_of(seqs: list[int], now: int) -> list[int]:
 
 REPLACE = (
     "UPDATE notification SET replaced_by = ? WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
-    " AND seq < ? RETURNING seq, status"
+    f" AND seq < ? AND {OF_KEY} RETURNING seq, status"
 )
 
 
-def replace_earlier(account_seq: int, tag: str, seq: int) -> list[tuple[int, str]]:
+def replace_earlier(account_seq: int, tag: str, seq: int, own_key: int | None = None) -> list[tuple[int, str]]:
     """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
 
-    Answers with the seq and the status of each. There is at most one, unless two were held.
+    With `own_key` only those that this key sent. Answers with the seq and the status of each. There is at most one,
+    unless two were held.
     """
-    return run(REPLACE, (seq, account_seq, tag, seq)).fetchall()
+    return run(REPLACE, (seq, account_seq, tag, seq, own_key)).fetchall()
 
 
 NEWEST_WITH_TAG = (
-    "SELECT id FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL ORDER BY seq DESC LIMIT 1"
+    "SELECT id FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
+    f" AND {OF_KEY} ORDER BY seq DESC LIMIT 1"
 )
 
 
-def newest_with_tag(account_seq: int, tag: str) -> str | None:
-    """The id of the account's newest notification with a tag, unless that was deleted."""
-    return select_text(NEWEST_WITH_TAG, (account_seq, tag))
+def newest_with_tag(account_seq: int, tag: str, own_key: int | None = None) -> str | None:
+    """The id of the account's newest notification with a tag, unless that was deleted; `own_key` as above."""
+    return select_text(NEWEST_WITH_TAG, (account_seq, tag, own_key))
 
 
 END_SCHEDULED = (
@@ -370,7 +376,7 @@ TITLES = (
     "SELECT id, title FROM notification WHERE account_seq = ?"
     " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
 )
-FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
+FIND_SEQ = f"SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0 AND {OF_KEY}"
 BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
 COUNT_WITHOUT_DIGESTS = (
     "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND is_digest = 0"
@@ -392,14 +398,17 @@ def titles(account_seq: int, ids: list[str]) -> dict[str, str]:
     return dict(run(TITLES, (account_seq, json.dumps(ids))))
 
 
-def find_seq(account_seq: int, id_: str) -> int | None:
-    """The seq of a notification; None when the account has none with that id, or it is a digest."""
-    return select_number(FIND_SEQ, (account_seq, id_))
+def find_seq(account_seq: int, id_: str, own_key: int | None = None) -> int | None:
+    """The seq of a notification; None when the account has none with that id, or it is a digest.
+
+    With `own_key` only if this key (its seq) sent it.
+    """
+    return select_number(FIND_SEQ, (account_seq, id_, own_key))
 
 
-def find_seqs(account_seq: int, ids: list[str]) -> list[int]:
+def find_seqs(account_seq: int, ids: list[str], own_key: int | None = None) -> list[int]:
     """The seqs of those of these notifications that the account has, newest first; of no digests."""
-    found = {find_seq(account_seq, id_) for id_ in ids}
+    found = {find_seq(account_seq, id_, own_key) for id_ in ids}
     return sorted((seq for seq in found if seq), reverse=True)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from models import Account, ActiveDevice
 from store.database import run
+from store.key_limits import SEND
 from store.rows import Query, columns, reader
 
 
@@ -42,6 +43,8 @@ class Caller(NamedTuple):
     plan: str
     time_zone: str
     email: str
+    scope: str
+    expires_at: int | None
 
     @property
     def alert_seq(self) -> None:
@@ -130,16 +133,17 @@ class Receivers(NamedTuple):
     devices: list[ActiveDevice]
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
     today: int  # how many notifications the account got on the day that was asked for
-    may_send: bool = True  # whether there are the account and the key that sends, which is not revoked
+    may_send: bool = True  # whether there are the account and the key that sends, neither revoked nor expired
 
 
 QUIET_HOURS_OF_ALERT = (
     "CASE l.ignores_quiet_hours WHEN 1 THEN NULL ELSE a.quiet_hours END"  # NULL also for an alert that ignores them
 )
+IS_LIVE = "k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)"  # a key, now
 CALLER = Query(
     Caller,
-    f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq')}"
-    " FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND k.revoked_at IS NULL",
+    f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq', scope='k.scope', expires_at='k.expires_at')}"
+    f" FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND {IS_LIVE}",
 )
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
 WEBHOOK = Query(
@@ -158,7 +162,7 @@ OF_RECEIVERS = (
 DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL"
 RECEIVERS = (  # one look for all that is asked before a notification is stored
     f"SELECT {OF_RECEIVERS}, k.seq FROM account a"
-    f" LEFT JOIN api_key k ON k.seq = ? AND k.revoked_at IS NULL {DEVICES} WHERE a.seq = ?"
+    f" LEFT JOIN api_key k ON k.seq = ? AND {IS_LIVE} {DEVICES} WHERE a.seq = ?"
 )
 RECEIVERS_OF_ALERT = (
     f"SELECT {OF_RECEIVERS},"
@@ -169,9 +173,14 @@ PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those
 _read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
 
 
-def find_caller(key_hash: bytes) -> Caller | None:
-    """The holder of a key that is not revoked."""
-    return CALLER.first((key_hash,))
+def find_caller(key_hash: bytes, now: int) -> Caller | None:
+    """The holder of a key that is neither revoked nor expired."""
+    return CALLER.first((key_hash, now))
+
+
+def own_key(sender: Sender) -> int | None:
+    """The API key (its seq) of a sender that reaches only the notifications which that key sent; else None."""
+    return sender.key_seq if isinstance(sender, Caller) and sender.scope == SEND else None
 
 
 def find_webhook(short_code: str) -> Webhook | None:
@@ -179,12 +188,12 @@ def find_webhook(short_code: str) -> Webhook | None:
     return WEBHOOK.first((short_code,))
 
 
-def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None) -> Receivers:
+def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None, now: int = 0) -> Receivers:
     """The receivers of a notification sent by this API key or (None) in another way.
 
     `day` (YYYY-MM-DD) is the one whose notifications are wanted.
     """
-    found = run(RECEIVERS, (day, key_seq or 0, account_seq)).fetchall()
+    found = run(RECEIVERS, (day, key_seq or 0, now, account_seq)).fetchall()
     if not found:
         return Receivers([], False, 0, may_send=False)
     return _receivers(found, key_seq is None or found[0][PLACE_OF_MORE] is not None)

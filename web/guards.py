@@ -13,7 +13,7 @@ from itsdangerous import URLSafeSerializer
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response
 
-from core import accounts, alerts, proxies, subscriptions
+from core import accounts, alerts, api_keys, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
 from store import heartbeats
@@ -23,7 +23,9 @@ from web import rate_limits, request_body
 from web.context import current, request, signed_in_account
 from wire.errors import Refused
 from wire.gotify import Misplaced
+from wire.gotify import error_body as gotify_errors
 from wire.ntfy import NtfyRefused, authorization, user_and_password
+from wire.ntfy import error_body as ntfy_errors
 
 HOME = "/app/"
 MAX_TOPICS = 20  # in one request
@@ -100,10 +102,19 @@ def _admit_key(key: str | None) -> None:
 
 
 def _caller(key: str | None) -> Caller:
-    caller = find_caller(sha256_of(key)) if key else None
+    caller = find_caller(sha256_of(key), clock.now_ms()) if key else None
     if caller is None:
         raise Refused(401)
     return caller
+
+
+def check_scope(scopes: frozenset[str]) -> None:
+    """`Refused` for a key whose scope is not among these; the paths of ntfy and Gotify have a status of their own."""
+    known = current()
+    caller = known.__dict__.get("caller")  # a topic of a device needs no key
+    if caller and caller.scope not in scopes:
+        status = 404 if known.errors is not ntfy_errors and known.errors is not gotify_errors else 403
+        raise Refused(status, api_keys.NOT_ALLOWED[caller.scope])
 
 
 def device_token() -> None:
@@ -187,6 +198,9 @@ def topic() -> None:
         rate_limits.count(rate_limits.UNKNOWN_TOPICS, sender())
         raise
     rate_limits.rest()
+
+
+OF_KEYS = (api_key, ntfy_key, ntfy_publisher, gotify_key, topic)  # guards that admit API keys
 
 
 def sender() -> str:

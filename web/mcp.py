@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from store.key_limits import FULL, READ, SEND
 from web import api_docs, rest
 from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
@@ -199,13 +200,13 @@ def _description() -> Payload:
 
 
 def _list_tools(_: Payload) -> Payload:
-    return {"tools": [tool.described(name) for name, tool in TOOLS.items()], **CACHING}
+    return {"tools": [tool.described(name) for name, tool in TOOLS.items() if tool.is_allowed()], **CACHING}
 
 
 def _call_tool(params: Payload) -> Payload:
     name, arguments = params.get("name"), _object(params, "arguments")
     tool = TOOLS.get(name) if isinstance(name, str) else None
-    if tool is None:
+    if tool is None or not tool.is_allowed():
         raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names the tools.")
     try:
         tool.check_names(arguments)
@@ -236,6 +237,7 @@ class Tool(NamedTuple):
     arguments: Payload = {}
     required: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()  # the names of the hints that are true
+    scope: str = READ  # of the keys that may use it, beside those that may do everything; "" for any
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
@@ -253,6 +255,11 @@ class Tool(NamedTuple):
             "outputSchema": api_docs.answer_schema(self.operation),
             "annotations": {"title": self.title, **{hint: hint in self.hints for hint in hints}},
         }
+
+    def is_allowed(self) -> bool:
+        """Whether the caller's key may use it."""
+        scope = current().caller.scope
+        return scope == FULL or self.scope in ("", scope)
 
     def check_names(self, arguments: Payload) -> None:
         """Refuse (400) arguments that the tool does not take."""
@@ -283,6 +290,7 @@ TOOLS = {
         },
         notification.REQUIRED_FIELDS,
         ("openWorldHint",),
+        SEND,
     ),
     "ask": Tool(
         "Ask the owner",
@@ -310,6 +318,7 @@ TOOLS = {
         },
         ("question", "answers"),
         ("openWorldHint",),
+        SEND,
     ),
     "list_notifications": Tool(
         "List or search notifications",
@@ -337,6 +346,7 @@ TOOLS = {
         },
         ("id",),
         hints=READS,
+        scope="",
     ),
     "list_alerts": Tool(
         "List alerts",
@@ -363,29 +373,11 @@ TOOLS = {
         "getStats",
         hints=READS,
     ),
-    "create_api_key": Tool(
-        "Create an API key",
-        "Make another key with the same rights as yours. Returns it with fullKey, which is shown this once: give it"
-        " to the owner at once, and store it nowhere else.",
-        rest.make_key,
-        "generateApiKey",
-        {"name": limited("what it is for", MAX_NAME_CHARACTERS)},
-        ("name",),
-    ),
     "list_api_keys": Tool(
         "List API keys",
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: rest.list_keys(),
         "listApiKeys",
         hints=READS,
-    ),
-    "revoke_api_key": Tool(
-        "Revoke an API key",
-        "Make a key useless at once and for good; it may be the one you use. Returns ok.",
-        lambda arguments: rest.revoke_key(required_text(arguments, "keyId")),
-        "revokeApiKey",
-        {"keyId": text("id of list_api_keys")},
-        ("keyId",),
-        ("destructiveHint", "idempotentHint"),
     ),
 }

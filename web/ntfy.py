@@ -12,6 +12,7 @@ from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
 from store import notification_days, notifications
+from store.senders import own_key
 from web import guards
 from web.context import current, request
 from web.request_body import read_fields, read_upload
@@ -52,21 +53,23 @@ def publish_by_get(topic: str) -> Answer:
 
 def delete(topic: str, sequence_id: str) -> Payload:
     """DELETE /TOPIC/ID: delete the newest message with that ID; the answer is the same if there is none."""
-    account_seq = current().caller.account_seq
-    deletion.delete_several(account_seq, [_newest(account_seq, sequence_id)])
+    caller = current().caller
+    deletion.delete_several(caller.account_seq, [_newest(sequence_id)], own_key(caller))
     return _event("message_delete", topic, sequence_id)
 
 
 def clear(topic: str, sequence_id: str) -> Payload:
     """PUT /TOPIC/ID/clear and /TOPIC/ID/read: acknowledge the newest message with that ID, if it repeats."""
-    account_seq = current().caller.account_seq
-    alarms.acknowledge_several(account_seq, [_newest(account_seq, sequence_id)], clock.now_ms())
+    caller = current().caller
+    alarms.acknowledge_several(caller.account_seq, [_newest(sequence_id)], clock.now_ms(), own_key(caller))
     return _event("message_clear", topic, sequence_id)
 
 
-def _newest(account_seq: int, sequence_id: str) -> str:
+def _newest(sequence_id: str) -> str:
     """The id of the newest notification with that tag; a message without one has its own id for it."""
-    return notifications.newest_with_tag(account_seq, sequence_id) or notification_id(sequence_id)
+    caller = current().caller
+    found = notifications.newest_with_tag(caller.account_seq, sequence_id, own_key(caller))
+    return found or notification_id(sequence_id)
 
 
 def _event(name: str, topic: str, sequence_id: str) -> Payload:

@@ -4,6 +4,7 @@ Each reads its fields, calls one function below, and answers with plain data. Th
 assistants, too. Must not know SQL or push.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +14,7 @@ from typing import Any
 
 from itsdangerous import Signer
 
-from core import accounts, alarms, deletion, delivery, devices, local_time, long_poll
+from core import accounts, alarms, api_keys, deletion, delivery, devices, local_time, long_poll
 from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
 from models import Alert, ApiKey, Device
@@ -23,8 +24,10 @@ from store import buttons, deliveries, heartbeats, metric_rules, notification_da
 from store.alarms import Alarm
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
+from store.key_limits import FULL, READ
 from store.notifications import Entry, ListedRow
 from store.search import Span, Wanted, search
+from store.senders import own_key
 from web import rate_limits, shapes
 from web.context import current, request
 from web.json_answers import JsonAnswer
@@ -182,10 +185,13 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
 
     Also whether it did not wait, because enough others do.
     """
-    wait_s = _wait_s(fields)
+    wait_s, caller = _wait_s(fields), current().caller
+    if wait_s and caller.scope == READ:
+        raise Refused(404, api_keys.NOT_ALLOWED[READ])
     entry, is_early = _entry(notification_id), False
     if wait_s:
-        is_early = not long_poll.wait_for(current().caller.account_seq, entry.seq, wait_s, current().confirm)
+        left_s = math.inf if caller.expires_at is None else (caller.expires_at - clock.now_ms()) / 1000
+        is_early = not long_poll.wait_for(caller.account_seq, entry.seq, min(wait_s, left_s), current().confirm)
         current().confirm()
         entry = _entry(notification_id)
     return {"ok": True, "notification": _detail(entry)}, is_early
@@ -193,7 +199,8 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
 
 def _entry(notification_id: str) -> Entry:
     caller = current().caller
-    entry = notifications.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
+    since = history_begin(caller.plan, clock.now_ms())
+    entry = notifications.find(caller.account_seq, notification_id, since, own_key(caller))
     if entry is None or entry.is_digest:
         raise Refused(404)
     return entry
@@ -201,13 +208,14 @@ def _entry(notification_id: str) -> Entry:
 
 def acknowledge_notification(notification_id: str) -> Payload:
     """POST /api/v1/notifications/{id}/acknowledge."""
-    alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
+    caller = current().caller
+    alarms.acknowledge_notification(caller.account_seq, notification_id, clock.now_ms(), own_key(caller))
     return {"ok": True, "notification": _detail(_entry(notification_id))}
 
 
 def delete_notification(notification_id: str) -> Payload:
     """DELETE /api/v1/notifications/{id}."""
-    deletion.delete_notification(current().caller.account_seq, notification_id)
+    deletion.delete_notification(current().caller.account_seq, notification_id, own_key(current().caller))
     return {"ok": True}
 
 
@@ -248,15 +256,12 @@ def list_watches() -> Payload:
 
 def generate_key() -> tuple[Payload, int]:
     """POST /api/v1/api-keys/generate."""
-    return make_key(read_fields("name")), 201
-
-
-def make_key(fields: Payload) -> Payload:
-    """A new key of the caller's account with that `name`, in full this once."""
-    name = checked_name(required_text(fields, "name"))
+    fields, now = read_fields("name", "scope", "expiresAt"), clock.now_ms()
+    name, scope = checked_name(required_text(fields, "name")), optional_text(fields, "scope")
+    limits = api_keys.limits(FULL if scope is None else scope, fields.get("expiresAt"), now, "expiresAt")
     rate_limits.count(rate_limits.NEW_KEYS, current().caller.account_seq)
-    key, full_key = accounts.create_key(current().caller.account_seq, name, clock.now_ms())
-    return {"ok": True, "apiKey": {**shapes.key(key), "fullKey": full_key}}
+    key, full_key = accounts.create_key(current().caller.account_seq, name, now, limits=limits)
+    return {"ok": True, "apiKey": {**shapes.key(key), "fullKey": full_key}}, 201
 
 
 def list_keys() -> Payload:

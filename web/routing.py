@@ -23,6 +23,7 @@ class Route(NamedTuple):
     guard: Check = None
     quota: Check = None
     errors: Errors = rest_body
+    scopes: frozenset[str] = frozenset()  # of the keys that may call it; empty where no key is asked for
 
     @property
     def endpoint(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from core import metric_rules
 from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
+from store.key_limits import FULL
 from store.metric_rules import Rule
 from wire.notification import MIN_PRIORITY
 
@@ -59,8 +60,10 @@ def rule(one: Rule) -> Shape:
 
 
 def key(one: ApiKey) -> Shape:
-    """A key as it was made."""
-    return {"id": one.id, "name": one.name, "keyPreview": one.preview, "createdAt": one.created_at}
+    """A key as it was made; its scope and its end only if it has any."""
+    limited = {} if one.scope == FULL else {"scope": one.scope}
+    ends = {} if one.expires_at is None else {"expiresAt": one.expires_at}
+    return {"id": one.id, "name": one.name, "keyPreview": one.preview, "createdAt": one.created_at, **limited, **ends}
 
 
 def listed_key(one: ApiKey) -> Shape:

@@ -299,7 +299,7 @@ def test_a_token_uri_that_is_none_is_refused_and_named(uri):
 # --- the start ----------------------------------------------------------------------------------------------
 
 
-def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
+def test_a_start_with_a_wrong_key_limits_with_one_line_and_no_trace(tmp_path):
     environ = apns_environ(APNS_KEY=rsa_pem(), DATA_DIR=str(tmp_path))
     command = [sys.executable, str(ROOT / "config.py")]
     checked = subprocess.run(command, env=NO_FILE | environ, cwd=ROOT, capture_output=True, timeout=30, text=True)

@@ -16,7 +16,7 @@ PARTS = ("backup", "Backup", "ſtraße", "STRASSE", "\u212aelvin", "kelvin", "di
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_in_pieces_finds_the_same(owner, monkeypatch, seed):
-    sender = find_caller(sha256_of(owner.key))
+    sender = find_caller(sha256_of(owner.key), clock.now_ms())
     record(sender, random.Random(seed))
     spans = search.Span(), search.Span(is_upward=True)
     terms = [("backup",), ("strasse",), ("kelvin", "disk"), ("fine",), ("absent",), ("x", "é"), ("kb",), ()]
@@ -31,7 +31,7 @@ def test_a_search_in_pieces_finds_the_same(owner, monkeypatch, seed):
 
 @pytest.mark.parametrize("is_upward", [False, True])
 def test_a_page_reads_fewer_rows_where_they_are_scattered_among_other_accounts(owner, monkeypatch, is_upward):
-    sender = find_caller(sha256_of(owner.key))
+    sender = find_caller(sha256_of(owner.key), clock.now_ms())
     record(sender, random.Random(1), 200)
     span = search.Span(is_upward=is_upward)
     monkeypatch.setattr(search, "SEARCH_COST", 40 * (search.ROW_COST + search.PAGE_COST))

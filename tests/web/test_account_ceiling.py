@@ -3,7 +3,6 @@
 import pytest
 
 from store import database
-from tests.support import assistants
 from tests.support.accounts import OWNER
 from tests.support.pages import Visitor, make_account
 from tests.support.rows import each
@@ -137,13 +136,11 @@ def test_keys_make_at_most_100_keys_an_hour_and_the_owner_as_many_as_he_likes(se
     assert rate_limits.limiter.limiter.hit(rate_limits.NEW_KEYS, "1", cost=96)
     for _ in range(2):
         assert first.post("/api-keys/generate", {"name": "n"}).status_code == 201
-        assert not assistants.call(second, "create_api_key", {"name": "n"})["isError"]
+        assert second.post("/api-keys/generate", {"name": "n"}).status_code == 201
     moved_clock.advance(120)
     refused = second.post("/api-keys/generate", {"name": "n"})
     assert (refused.status_code, refused.json["error"]) == (429, TOO_MANY_KEYS)
     assert refused.headers["Retry-After"] == "3480"
-    told = assistants.call(first, "create_api_key", {"name": "n"})
-    assert told["isError"] and told["content"][0]["text"] == TOO_MANY_KEYS
     assert service.flask("key", "create", OWNER, "by command").exit_code == 0
     owner = Visitor(service)
     owner.sign_in()

@@ -125,7 +125,7 @@ def test_a_heartbeat_takes_60_pings_a_minute_by_slug_and_uuid_together(service, 
     assert refused == [400] * 60 + [429]
 
 
-def test_the_ping_key_ends_with_its_account_and_is_in_no_log(service, beat, key, caplog):
+def test_the_ping_key_limits_with_its_account_and_is_in_no_log(service, beat, key, caplog):
     service.client.get(f"/ping/{key}/backup")
     service.flask("account", "delete", EMAIL, "--yes")
     assert service.client.get(f"/ping/{key}/backup").status_code == 404

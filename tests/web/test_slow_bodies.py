@@ -18,7 +18,7 @@ JSON_DOORS = {
     "/api/webhooks/custom": {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1}]},
     "/mcp": {
         **{"jsonrpc": "2.0", "id": 1, "method": "tools/call"},
-        "params": {"name": "create_api_key", "arguments": {"name": "another"}},
+        "params": {"name": "send_notification", "arguments": {"title": "Backup", "body": "finished"}},
     },
 }
 TABLES = ("notification", "device", "metric", "api_key")

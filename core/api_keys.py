@@ -1,0 +1,57 @@
+"""What an API key may do, until when, and the background jobs at its end. Must not know requests."""
+
+from typing import Any
+
+from core import delivery, local_time
+from core.pieces import for_each_account
+from models import Account
+from process.clock import DAY_MS, MINUTE_MS
+from store import key_limits
+from store.database import transaction
+from store.key_limits import FULL, READ, SEND, Ending
+from store.senders import Owner
+from wire.errors import Refused
+from wire.notification import LOW_PRIORITY, Content
+from wire.validation import either
+
+SCOPES = (FULL, SEND, READ)
+NOT_ALLOWED = {SEND: "This key may only send.", READ: "This key may only read."}
+MIN_LIFE_MS, MAX_LIFE_MS = MINUTE_MS, 3_653 * DAY_MS
+TOLD_BEFORE_MS = 7 * DAY_MS
+MOST_AT_ONCE = 500
+
+
+def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
+    """The columns of a new key for its scope and the time (None: never) at which it expires.
+
+    `Refused` (400) names scope, or `field`, which says the time.
+    """
+    if scope not in SCOPES:
+        raise Refused(400, f"scope must be {either(SCOPES)}.", field="scope")
+    if expires_at is not None:
+        if type(expires_at) is not int:
+            raise Refused(400, f"{field} must be a whole number of milliseconds.", field=field)
+        if not MIN_LIFE_MS <= expires_at - now <= MAX_LIFE_MS:
+            raise Refused(400, f"{field} must be from 1 minute to 10 years ahead.", field=field)
+    return {"scope": scope, "expires_at": expires_at}
+
+
+def look_at_ends(now: int) -> bool:
+    """Tell owners of keys that expire within seven days, and revoke those that have; whether more are left."""
+    ending = key_limits.untold(now, TOLD_BEFORE_MS, MOST_AT_ONCE)
+    for key in ending:
+        _tell(key, now)
+    expired = key_limits.expired(now, MOST_AT_ONCE)
+    for_each_account(expired, lambda account_seq, seqs: key_limits.revoke(seqs))
+    return MOST_AT_ONCE in (len(ending), len(expired))
+
+
+def _tell(key: Ending, now: int) -> None:
+    """Notify the owner, once, of a key that expires soon."""
+    with transaction(key.account_seq):
+        account = Account.with_seq(key.account_seq)
+        if account and key_limits.note_told(key.seq):
+            at = local_time.near_time(key.expires_at, account.time_zone, now)
+            body = f"The key {key.preview}… stops working {at}. Programs that use it need a new one."
+            content = Content(f"API key expires soon: {key.name}", body, priority=LOW_PRIORITY)
+            delivery.record_notice(Owner.of(account), content, now)

@@ -1,0 +1,64 @@
+"""The scopes of API keys, and the queries about keys that expire. Callers pass the time."""
+
+import json
+from typing import NamedTuple
+
+from store.database import run
+from store.rows import Query, columns
+
+FULL, SEND, READ = "full", "send", "read"
+
+
+class Ending(NamedTuple):
+    """A key that expires soon."""
+
+    seq: int
+    account_seq: int
+    name: str
+    preview: str
+    expires_at: int
+
+
+UNTOLD = Query(
+    Ending,
+    f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE revoked_at IS NULL AND is_end_told = 0"
+    " AND expires_at > :now AND expires_at <= :now + :before AND expires_at - created_at > :before"
+    " ORDER BY expires_at LIMIT :limit",
+)
+TOLD = Query(
+    Ending,
+    f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE account_seq = ? AND revoked_at IS NULL AND is_end_told = 1"
+    " AND expires_at > ? ORDER BY expires_at",
+)
+NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
+EXPIRED = (
+    "SELECT account_seq, seq FROM api_key WHERE revoked_at IS NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?"
+)
+REVOKE = (
+    "UPDATE api_key SET revoked_at = expires_at WHERE seq IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL"
+)
+
+
+def untold(now: int, before: int, limit: int) -> list[Ending]:
+    """Keys that expire within `before` ms, and were made for longer, of which their owners were not told."""
+    return UNTOLD.all({"now": now, "before": before, "limit": limit})
+
+
+def told(account_seq: int, now: int) -> list[Ending]:
+    """The account's keys that expire soon, of which the owner was told."""
+    return TOLD.all((account_seq, now))
+
+
+def note_told(seq: int) -> bool:
+    """Note that the owner is told; False if that was noted before. Call inside `transaction()`."""
+    return run(NOTE_TOLD, (seq,)).rowcount > 0
+
+
+def expired(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` keys that have expired and are not revoked: the account of each, and its seq."""
+    return run(EXPIRED, (now, limit)).fetchall()
+
+
+def revoke(seqs: list[int]) -> None:
+    """Revoke these keys as of the time at which they expired; call inside `transaction()`."""
+    run(REVOKE, (json.dumps(seqs),))
