@@ -12,6 +12,7 @@ from tests.support.assistants import call
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, in_threads, join
+from tests.support.service import Caller
 from tests.support.tables import alter
 
 
@@ -71,6 +72,14 @@ def test_the_wait_returns_with_the_acknowledgement(service, owner, browser, aske
     meanwhile.append(lambda: press(service, paths(browser)["Acknowledge"]))
     assert "answer" not in waited(owner, asked, 25).json["notification"]
     assert moved_clock.monotonic - began == long_poll.POLLED_EVERY_S
+
+
+def test_a_wait_ends_when_the_key_expires(owner, asked, meanwhile, moved_clock):
+    made = owner.post("/api-keys/generate", {"name": "short", "expiresAt": moved_clock.ms + 60_000}).json
+    short, began = Caller(owner.service, made["apiKey"]["fullKey"]), moved_clock.monotonic
+    moved_clock.advance(57)
+    assert waited(short, asked, 25).status_code == 401
+    assert moved_clock.monotonic - began == pytest.approx(60)
 
 
 def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
