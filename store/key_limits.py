@@ -4,7 +4,7 @@ import json
 from typing import NamedTuple
 
 from store.database import run
-from store.rows import Query, columns
+from store.rows import Query, columns, select_number
 
 FULL, SEND, READ = "full", "send", "read"
 
@@ -37,6 +37,11 @@ EXPIRED = (
 REVOKE = (
     "UPDATE api_key SET revoked_at = expires_at WHERE seq IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL"
 )
+
+
+def expires_at(seq: int) -> int | None:
+    """When the key expires; None if it never does."""
+    return select_number("SELECT expires_at FROM api_key WHERE seq = ?", (seq,))
 
 
 def untold(now: int, before: int, limit: int) -> list[Ending]:

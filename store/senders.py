@@ -44,7 +44,6 @@ class Caller(NamedTuple):
     time_zone: str
     email: str
     scope: str
-    expires_at: int | None
 
     @property
     def alert_seq(self) -> None:
@@ -142,7 +141,7 @@ QUIET_HOURS_OF_ALERT = (
 IS_LIVE = "k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)"  # a key, now
 CALLER = Query(
     Caller,
-    f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq', scope='k.scope', expires_at='k.expires_at')}"
+    f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq', scope='k.scope')}"
     f" FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND {IS_LIVE}",
 )
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}

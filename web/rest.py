@@ -4,7 +4,6 @@ Each reads its fields, calls one function below, and answers with plain data. Th
 assistants, too. Must not know SQL or push.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -20,7 +19,7 @@ from core.scheduler import is_healthy
 from models import Alert, ApiKey, Device
 from process import clock
 from store import alarms as stored_alarms
-from store import buttons, deliveries, heartbeats, metric_rules, notification_days, notifications
+from store import buttons, deliveries, heartbeats, key_limits, metric_rules, notification_days, notifications
 from store.alarms import Alarm
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
@@ -190,8 +189,9 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
         raise Refused(404, api_keys.NOT_ALLOWED[READ])
     entry, is_early = _entry(notification_id), False
     if wait_s:
-        left_s = math.inf if caller.expires_at is None else (caller.expires_at - clock.now_ms()) / 1000
-        is_early = not long_poll.wait_for(caller.account_seq, entry.seq, min(wait_s, left_s), current().confirm)
+        ends = key_limits.expires_at(caller.key_seq)
+        left_s = wait_s if ends is None else min(wait_s, (ends - clock.now_ms()) / 1000)
+        is_early = not long_poll.wait_for(caller.account_seq, entry.seq, left_s, current().confirm)
         current().confirm()
         entry = _entry(notification_id)
     return {"ok": True, "notification": _detail(entry)}, is_early
