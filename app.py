@@ -46,6 +46,7 @@ from web import (
     api_docs,
     context,
     cross_origin,
+    definitions,
     doc_pages,
     gotify,
     guards,
@@ -130,8 +131,13 @@ ROUTES = (
     rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification, ALL_KEYS),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification, SENDERS),
     rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification, SENDERS),
-    rest_route("GET", "/alerts", rest.list_alerts, READERS),
+    *(
+        rest_route(method, rule, handler, READERS if method == "GET" else OWNERS)
+        for method, rule, handler in definitions.operations()
+    ),
     rest_route("GET", "/watches", rest.list_watches, READERS),
+    rest_route("GET", "/account", definitions.show_account, READERS),
+    rest_route("PATCH", "/account", definitions.change_account, OWNERS),
     rest_route("GET", "/stats", rest.get_stats, READERS),
     rest_route("POST", "/api-keys/generate", rest.generate_key, OWNERS),
     rest_route("GET", "/api-keys", rest.list_keys, READERS),

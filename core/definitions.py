@@ -21,11 +21,10 @@ from store.heartbeats import Beat
 from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.notification import checked_priority
-from wire.unknown_fields import warnings
-from wire.validation import checked_name, either
+from wire.validation import checked_name, either, only_known
 
 Fields = dict[str, Any]
-MAX_SHOWN = 50  # characters of a name that is refused
+MAX_SHOWN = 50  # characters of a preset's name that is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +52,11 @@ class Kind:
 
     def checked(self, sent: Fields) -> Fields:
         """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""
-        for field in sent:
-            check_known(field, self.checks)
-        given = {field: value for field, value in sent.items() if value is not None or field in self.optional}
+        given = {
+            field: value
+            for field, value in only_known(sent, *self.checks).items()
+            if value is not None or field in self.optional
+        }
         return {field: self.checks[field]("" if value is None else value, field) for field, value in given.items()}
 
     def created(self, account: Account, fields: Fields, now: int) -> Any:
@@ -89,13 +90,6 @@ class Kind:
         """Those with the same values as `fields` in the fields `known_by`."""
         wanted = {field: fields.get(field) for field in self.known_by}
         return [one for one in self.of_account(account_seq) if wanted.items() <= self.fields_of(one).items()]
-
-
-def check_known(field: str, known: Mapping[str, Any]) -> None:
-    """`Refused` (400) for a field that is not `known`."""
-    if field not in known:
-        unknown = f"{field[:MAX_SHOWN]} is not known: the fields are {', '.join(known)}."
-        raise Refused(400, next(iter(warnings((field,), tuple(known))), unknown), field=field)
 
 
 @contextmanager
@@ -362,9 +356,8 @@ def account_fields(account: Account) -> Fields:
 
 def checked_account(sent: Fields) -> Fields:
     """The settings of a request or file, as `Kind.checked` returns fields."""
-    for field in sent:
-        check_known(field, ACCOUNT_CHECKS)
-    return {field: ACCOUNT_CHECKS[field](value, field) for field, value in sent.items() if value is not None}
+    given = {field: value for field, value in only_known(sent, *ACCOUNT_CHECKS).items() if value is not None}
+    return {field: ACCOUNT_CHECKS[field](value, field) for field, value in given.items()}
 
 
 def account_change(account: Account, fields: Fields, now: int) -> Callable[[], Account]:

@@ -119,7 +119,7 @@ def _check_deadlines(now: int) -> bool:
 def _pass_deadline(beat: Beat | None, now: int) -> None:
     if beat is None or beat.deadline_at is None or beat.deadline_at > now:
         return  # a ping came, or another process did it
-    expected_at = _expected_at(beat)
+    expected_at = next_expected(beat)
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
         heartbeats.change_state(beat, "late", down_at, now)
@@ -129,7 +129,7 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
     _go_down(beat, f"Last ping: {last}. The next was expected {expected}.", now)
 
 
-def _expected_at(beat: Beat) -> int:
+def next_expected(beat: Beat) -> int:
     """When the ping of an up or late heartbeat is or was expected."""
     return (beat.deadline_at or 0) - (beat.grace_s * 1000 if beat.state == "late" else 0)
 
@@ -214,7 +214,7 @@ def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
     A ping that was expected during the downtime may have come in vain, so the next one counts; but only once since
     the last ping, or a service that restarts each night would never notify. Cron expressions follow the wall clock.
     """
-    expected_at, is_cron = _expected_at(beat), beat.cron is not None
+    expected_at, is_cron = next_expected(beat), beat.cron is not None
     may_have_come = gap_ms > 0 and expected_at <= now + MARGIN_MS and not _was_moved_on(beat, expected_at)
     if may_have_come or (is_cron and expected_at > now):
         return "up", _next_deadline(beat, now)

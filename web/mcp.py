@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from store.key_limits import FULL, READ, SEND
-from web import api_docs, rest
+from web import api_docs, definitions, rest
 from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
@@ -352,7 +352,7 @@ TOOLS = {
         "List alerts",
         "The alerts whose webhook addresses turn events of other programs into notifications. Returns for each its"
         " name, whether it is active, how many notifications it made and when the last one.",
-        lambda _: rest.list_alerts(),
+        lambda _: definitions.ALERTS.list_all(),
         "listAlerts",
         hints=READS,
     ),

@@ -16,7 +16,7 @@ from itsdangerous import Signer
 from core import accounts, alarms, api_keys, deletion, delivery, devices, local_time, long_poll
 from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
-from models import Alert, ApiKey, Device
+from models import ApiKey, Device
 from process import clock
 from store import alarms as stored_alarms
 from store import buttons, deliveries, heartbeats, key_limits, metric_rules, notification_days, notifications
@@ -234,11 +234,6 @@ def get_stats() -> Payload:
             "historyLimitDays": PLANS[caller.plan].history_days,
         },
     }
-
-
-def list_alerts() -> Payload:
-    """GET /api/v1/alerts."""
-    return {"ok": True, "alerts": [shapes.alert(one) for one in Alert.of_account(current().caller.account_seq)]}
 
 
 def list_watches() -> Payload:

@@ -5,7 +5,7 @@ Times are integer milliseconds. Must not know Flask or SQL.
 
 from typing import Any
 
-from core import metric_rules
+from core import definitions, heartbeat_checks, metric_rules
 from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
 from store.key_limits import FULL
@@ -27,6 +27,29 @@ def alert(one: Alert) -> Shape:
         "lastTriggeredAt": one.last_triggered_at,
         "createdAt": one.created_at,
     }
+
+
+def alert_definition(one: Alert, origin: str | None) -> Shape:
+    """An alert with all of its settings; `origin` begins its address, which None hides."""
+    return {**alert(one), "url": origin and f"{origin}/p/{one.short_code}", **definitions.ALERT.fields_of(one)}
+
+
+def heartbeat_definition(beat: Beat, origin: str | None) -> Shape:
+    """A heartbeat with its address, as for `alert_definition`."""
+    return {
+        "id": beat.id,
+        **definitions.HEARTBEAT.fields_of(beat),
+        "state": beat.state,
+        "url": origin and f"{origin}/ping/{beat.ping_id}",
+        "lastPingAt": beat.last_ping_at,
+        "nextAt": None if beat.deadline_at is None else heartbeat_checks.next_expected(beat),
+        "createdAt": beat.created_at,
+    }
+
+
+def rule_definition(one: Rule, _: str | None) -> Shape:
+    """A rule on a metric, which has no address."""
+    return {"id": one.id, **definitions.RULE.fields_of(one), "state": one.state, "createdAt": one.created_at}
 
 
 def watch(beat: Beat) -> Shape:

@@ -89,6 +89,20 @@ def test_an_idempotency_key_makes_one_notification(race, account):
     assert (count("notification"), count("idempotency_key")) == (40, 40)
 
 
+def test_a_definition_that_all_put_at_once_is_made_once(race, account):
+    sent = {
+        "alert": {"name": "Disk"},
+        "heartbeat": {"name": "Backup", "periodS": 60},
+        "rule": {"project": "shop", "metric": "cpu", "when": "> 90"},
+    }
+    assert sorted(name for made in race("put_definitions", sent=sent) for name in made) == [
+        "alert",
+        "heartbeat",
+        "rule",
+    ]
+    assert [count(table) for table in ("alert", "heartbeat", "metric_rule")] == [1, 1, 1]
+
+
 BOUNDS = [("add_devices", "device", 20), ("add_heartbeats", "heartbeat", 100), ("send_alarms", "alarm", 20)]
 
 

@@ -13,6 +13,7 @@ import config
 from app import app, open_service
 from core import accounts, delivery, devices, digests, heartbeat_checks, heartbeats, retries, scheduled, scheduler
 from core.attempts import LEASE_MS, note_outcomes
+from core.definitions import KINDS
 from models import Account
 from process import clock
 from providers.base import Answer, Outcome
@@ -85,6 +86,13 @@ def add_devices(number, times):
 def add_heartbeats(number, times):
     settings = {"name": "Backup", "period": "1h"}
     return tries(times, lambda: heartbeats.create_heartbeat(owner(), settings, clock.now_ms()))
+
+
+@race
+def put_definitions(number, sent):
+    """Which kinds this thread made: the others were there already."""
+    put = {kind.name: kind.put(owner(), kind.checked(sent[kind.name]), clock.now_ms()) for kind in KINDS}
+    return [name for name, (_, is_new) in put.items() if is_new]
 
 
 @race

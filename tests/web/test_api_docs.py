@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 import app
 import config
 import models
-from core import accounts, buttons, devices, long_poll, plans
+from core import accounts, alerts, buttons, devices, heartbeats, long_poll, metric_rules, plans
 from process.clock import DAY_MS
 from providers import PROVIDERS
 from tests.support.hostile import POLICY
@@ -148,8 +148,12 @@ def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
     example = answer["content"]["application/json"]["example"]
     if "statusCode" in example:
         assert example["code"] == errors.CODES[example["statusCode"]]
-    specific = {"Ambiguous", "BadRequest", "TooLarge", "TooManyEvents", "Done"}
-    if name not in specific | {"MetricsBadRequest", "MetricsTooLarge", "MetricsTooManyRequests"}:
+    specific = {"Ambiguous", "BadRequest", "TooLarge", "TooManyEvents", "Several"}
+    if "error" in example and name not in specific | {
+        "MetricsBadRequest",
+        "MetricsTooLarge",
+        "MetricsTooManyRequests",
+    }:
         assert example["error"] in errors.SENTENCES.values()
 
 
@@ -165,6 +169,8 @@ def test_the_documents_limits_are_those_of_the_code():
             ("NotificationInput", "body", validation.MAX_BODY_CHARACTERS),
             ("ApiKeyInput", "name", validation.MAX_NAME_CHARACTERS),
             ("AppleDevice", "name", validation.MAX_NAME_CHARACTERS),
+            *((f"{kind}Input", "name", validation.MAX_NAME_CHARACTERS) for kind in ("Alert", "Heartbeat")),
+            *(("RuleInput", field, validation.MAX_NAME_CHARACTERS) for field in ("project", "metric")),
             ("Metrics", "projectId", webhooks.MAX_ID),
             ("Metric", "metricId", webhooks.MAX_ID),
             ("Metric", "metricName", webhooks.MAX_METRIC_NAME),
@@ -173,6 +179,18 @@ def test_the_documents_limits_are_those_of_the_code():
     lengths["Metric", "unit"] = (None, webhooks.MAX_UNIT)
     for (schema, field), expected in lengths.items():
         assert limits(SCHEMAS[schema]["properties"][field], "minLength", "maxLength") == expected, (schema, field)
+    longest = {
+        "title": validation.MAX_TITLE_CHARACTERS,
+        "body": validation.MAX_BODY_CHARACTERS,
+        "link": notification.MAX_URL_CHARACTERS,
+        **dict.fromkeys(("priority", "tag"), alerts.MAX_FIELD_TEMPLATE),
+    }
+    of_alert = SCHEMAS["AlertInput"]["properties"]
+    assert {field: of_alert[field]["maxLength"] for field in longest} == longest
+    of_heartbeat, for_s = SCHEMAS["HeartbeatInput"]["properties"], SCHEMAS["RuleInput"]["properties"]["forS"]
+    assert limits(of_heartbeat["periodS"], "minimum", "maximum") == (heartbeats.MIN_S, heartbeats.MAX_PERIOD_S)
+    assert limits(of_heartbeat["graceS"], "minimum", "maximum") == (heartbeats.MIN_S, heartbeats.MAX_GRACE_S)
+    assert limits(for_s, "minimum", "maximum") == (0, metric_rules.MAX_FOR_S)
     of_metric = SCHEMAS["Metric"]["properties"]
     assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
         1,
@@ -212,6 +230,9 @@ def test_numbers_in_the_documents_sentences_are_those_of_the_code():
     said = {one.id: one.operation.get("description", "") for one in OPERATIONS.values()}
     assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
     assert f"the newest {models.MAX_LISTED_REVOKED:,}" in said["listApiKeys"]
+    assert f"at most {alerts.MAX_ALERTS:,} alerts" in said["createAlert"]
+    assert f"at most {heartbeats.MAX_HEARTBEATS} heartbeats" in said["createHeartbeat"]
+    assert f"at most {metric_rules.MAX_RULES} rules" in said["createRule"]
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]

@@ -189,3 +189,12 @@ def test_its_owner_is_told_once_seven_days_before_a_key_expires(limited, owner, 
         api_keys.look_at_ends(clock.now_ms())
         assert told() == ["MCP - API key expires soon: send"]
     assert Account.find(OWNER)
+
+
+def test_a_key_that_may_only_read_sees_no_address_that_takes_events_or_pings(limited, owner):
+    reader = limited(READ)
+    sent = {"alerts": {"name": "Disk"}, "heartbeats": {"name": "Backup", "periodS": 60}}
+    for path, body in sent.items():
+        made = owner.post(f"/{path}", body).json[path[:-1]]
+        assert made["url"] and reader.get(f"/{path}/{made['id']}").json[path[:-1]] == {**made, "url": None}
+    assert reader.get("/heartbeats").json["heartbeats"] == [{**made, "url": None}]
