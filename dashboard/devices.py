@@ -20,7 +20,7 @@ from web import guards
 from web.context import current, request
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import MIN_PRIORITY, PRIORITIES
+from wire.notification import MIN_PRIORITY, PRIORITIES, checked_priority
 from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
@@ -185,7 +185,8 @@ def set_priority(device_id: str) -> Page:
     """POST /app/devices/{id}/priority."""
     word = request.form.get("priority", "")
     try:
-        device = devices.change_device(current().account.seq, device_id, {"minPriority": word})
+        least = checked_priority(word, "The priority")
+        device = devices.change_device(current().account.seq, device_id, {"minPriority": least})
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
         return _devices_page(problem), 422
