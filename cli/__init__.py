@@ -13,6 +13,7 @@ from cli.accounts import account
 from cli.alerts import alert
 from cli.backup import backup, import_file
 from cli.base import OPEN_DATA, Group
+from cli.definitions import apply_file, export_file
 from cli.devices import device
 from cli.doctor import examine
 from cli.heartbeats import heartbeat
@@ -23,7 +24,8 @@ from config import VERSION
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
 click.version_option(VERSION, message="Pocketbell %(version)s")(pocketbell)
-for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, import_file, examine):
+_nouns = (account, key, alert, heartbeat, rule, device, history, metric)
+for _command in (*_nouns, send, apply_file, export_file, backup, import_file, examine):
     pocketbell.add_command(_command)
 
 

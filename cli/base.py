@@ -29,6 +29,7 @@ PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 CALLED_FROM = "called_from"  # the key in `ScriptInfo.data` of the directory in which `./pocketbell` was called
 MAX_PIPED_BYTES = 1 << 20
+PIPE = Path("-")  # standard input, in the place of a file
 UTF8 = codecs.getincrementaldecoder("utf-8")
 INTERRUPTED = 130  # the status that shells give a program that Ctrl-C ended
 
@@ -95,7 +96,8 @@ class CallersPath(click.Path):
         """The path, in the directory of the call unless it is absolute."""
         info = ctx.find_object(ScriptInfo) if ctx else None
         called_from: Path = info.data.get(CALLED_FROM, Path()) if info else Path()
-        return called_from / os.fsdecode(super().convert(value, param, ctx))
+        path = os.fsdecode(super().convert(value, param, ctx))
+        return PIPE if self.allow_dash and path == "-" else called_from / path
 
 
 @contextlib.contextmanager
@@ -156,15 +158,18 @@ def number_or_word(priority: str) -> int | str:
     return int(priority) if priority.isdecimal() else priority
 
 
-def piped(what: str) -> str:
-    """The text on standard input, without the line end behind it; `Refused` (400) if it is none."""
+def piped(what: str, most: int = MAX_PIPED_BYTES) -> str:
+    """The text on standard input, without the line end behind it; `Refused` (400) if it is none.
+
+    Its first `most` bytes; -1: all of it.
+    """
     if not sys.stdin:
         raise Refused(400, f"Cannot read {what}: standard input is closed.")
     if sys.stdin.isatty():
         click.echo(f"Type {what}, then press Enter and Ctrl-D.", err=True)
     try:
-        data = sys.stdin.buffer.read(MAX_PIPED_BYTES)
-        is_whole = len(data) < MAX_PIPED_BYTES  # otherwise it may end within a character
+        data = sys.stdin.buffer.read(most)
+        is_whole = most < 0 or len(data) < most  # otherwise it may end within a character
         return UTF8().decode(data, is_whole).removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Refused(400, f"{what.capitalize()} on standard input is not UTF-8.") from None

@@ -78,13 +78,17 @@ class Kind:
         `Refused` (409) if there are several.
         """
         with transaction(account.seq):
-            found = self.same(account.seq, fields)
-            if len(found) > 1:
-                sentence = f"{len(found)} {self.name}s have this {' and '.join(self.known_by)}. Delete or change one."
-                raise Refused(409, sentence, field=self.known_by[0])
-            if found:
-                return self.changed(account.seq, found[0].id, fields, now), False
+            old = self.only(self.same(account.seq, fields))
+            if old is not None:
+                return self.changed(account.seq, old.id, fields, now), False
             return self.created(account, fields, now), True
+
+    def only(self, found: list[Any]) -> Any:
+        """The one of those found with the same `known_by`, None if there is none; `Refused` (409) if several."""
+        if len(found) > 1:
+            sentence = f"{len(found)} {self.name}s have this {' and '.join(self.known_by)}. Delete or change one."
+            raise Refused(409, sentence, field=self.known_by[0])
+        return found[0] if found else None
 
     def same(self, account_seq: int, fields: Fields) -> list[Any]:
         """Those with the same values as `fields` in the fields `known_by`."""
