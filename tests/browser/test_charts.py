@@ -98,7 +98,7 @@ def test_pointing_at_several_values_shows_mean_minimum_maximum_and_their_time_ra
     page.wait_for_url("**range=30*")
     box = page.locator(".u-over").bounding_box()
     place = page.evaluate(f"drawn.data[0].find((x) => x > {cpu[2] - 4 * 3_600_000})")
-    page.mouse.move(box["x"] + page.evaluate(f"drawn.valToPos({place}, 'x')"), box["y"] + 100)
+    page.mouse.move(round(box["x"] + page.evaluate(f"drawn.valToPos({place}, 'x')")), box["y"] + 100)
     text = page.locator(".tip").inner_text().split("\n")
     assert text[0].startswith("mean 2") and text[0].endswith(" <%>")
     assert text[1] == "min 20 · max 26 <%>" and text[2] == "12 values"
