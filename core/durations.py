@@ -7,7 +7,7 @@ from wire.errors import Refused
 UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}  # the greatest first
 DURATION = re.compile(r"(?:[0-9]{1,9}[dhms] ?)+", re.ASCII)
 PART = re.compile(r"([0-9]+)([dhms])")
-FULL_NAMES = {"grace": "grace period"}
+FULL_NAMES = {"grace": "grace period", "expires": "time until it expires"}
 MAX_SHOWN_PARTS = 2
 MAX_CHARACTERS = 40
 

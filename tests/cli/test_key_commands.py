@@ -1,5 +1,7 @@
 """`flask key`: create, list, revoke."""
 
+import pytest
+
 from tests.support.accounts import OWNER
 from tests.support.commands import FULL_KEY, key_columns, printed, said
 
@@ -35,3 +37,23 @@ def test_key_revoke_prints_one_line_and_the_key_stops_working_at_once(service, o
     ((key_id, *_),) = key_columns(owned)
     printed(owned("key", "revoke", OWNER, key_id))
     assert caller.get("/stats").status_code == 401
+
+
+def test_a_key_is_made_with_its_scope_and_expiry_which_the_list_then_shows(owned, moved_clock):
+    owned("key", "create", OWNER, "script", "--scope", "send", "--expires", "90d")
+    ((*_, scope, expires),) = key_columns(owned)
+    assert (scope, expires) == ("send", "2027-02-19T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["--scope", "admin"], "scope must be full, send or read."),
+        (["--expires", "soon"], 'Write the time until it expires like 10m, 1h or 7d, not "soon".'),
+        (["--expires", "30s"], "The time until it expires must be from 1m to 3653d."),
+    ],
+)
+def test_a_wrong_scope_or_expiry_makes_no_key(owned, options, sentence):
+    refused = owned("key", "create", OWNER, "script", *options)
+    assert (refused.exit_code, refused.stderr) == (1, f"Error: {sentence}\n")
+    assert key_columns(owned) == []

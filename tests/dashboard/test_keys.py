@@ -4,10 +4,13 @@ import re
 
 import pytest
 
+from core import api_keys
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import lines_of
 from tests.support.pages import Visitor, make_account
 from tests.support.service import Caller
+
+SOON = "Programs with this key stop working"
 
 
 def make_key(owner, name="backup"):
@@ -24,6 +27,35 @@ def full_key_at(owner, path):
 
 def test_the_key_that_the_page_shows_sends_notifications(service, owner):
     assert Caller(service, make_key(owner)).send().status_code == 200
+
+
+def test_the_page_offers_a_key_that_may_only_send_first(service, owner):
+    page = owner.page("/app/keys")
+    assert page.chosen("scope") == "send" and page.chosen("life") == ""
+    answer = owner.post("/app/keys", {"name": "script", "scope": "send", "life": "90d"})
+    sender = Caller(service, full_key_at(owner, answer.location))
+    assert sender.send().status_code == 200 and sender.get("/stats").status_code == 404
+    assert "May send · until" in owner.page("/app/keys").text
+
+
+@pytest.mark.parametrize(
+    "wrong, sentence",
+    [({"scope": "admin"}, "Scope must be full, send or read."), ({"life": "7y"}, "Choose one of these times.")],
+)
+def test_a_wrong_scope_or_life_makes_no_key(service, owner, wrong, sentence):
+    refused = owner.post("/app/keys", {"name": "script", **wrong})
+    assert refused.status_code == 422 and sentence in refused.text and 'value="script"' in refused.text
+    assert lines_of(service, "key", "list", OWNER) == []
+
+
+def test_home_says_that_a_key_expires_soon(service, owner, moved_clock):
+    owner.post("/app/keys", {"name": "script", "scope": "send", "life": "30d"})
+    said = [SOON in owner.page("/app/").text]
+    for days in (23, 7):
+        moved_clock.advance(days * 86_400)
+        api_keys.look_at_ends(moved_clock.ms)
+        said.append(SOON in owner.page("/app/").text)
+    assert said == [False, True, False]
 
 
 def test_a_key_is_shown_once_and_only_its_beginning_afterwards(owner):
