@@ -130,7 +130,7 @@ function axisWidth(u, texts, axis, turn) {
 function options() {
   const axis = { stroke: color("--soft"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
   const edge = { stroke: "transparent", points: { show: false } };
-  const points = { filter: (u, series, areAllShown) => (areAllShown ? null : alone) };
+  const points = { fill: color("--accent"), filter: (u, series, areAllShown) => (areAllShown ? null : alone) };
   return {
     width: plot.clientWidth,
     height: plot.clientHeight,

@@ -144,6 +144,8 @@ def test_values_of_a_day_ago_and_older_are_drawn_in_the_ranges_that_have_them(si
     owners_page.get_by_role("link", name="7 d", exact=True).click()
     expect(owners_page.locator(".plot canvas")).to_have_count(1)
     assert owners_page.evaluate(DOTS, "--accent") > 5  # the dot of one value alone
+    owners_page.evaluate("document.querySelector('.plot canvas').style.setProperty('--white', '#ffffff')")
+    assert owners_page.evaluate(DOTS, "--white") == 0  # with which uPlot fills a dot by itself
 
 
 ODD = [[0, 0], [42], [-5, -7], [1, 1 + 1.1e-6], [9e14, -9e14], [2e-9, 1.5e-9], [1e12, 1e12 + 5e6], [99999.5, 100000]]
