@@ -55,7 +55,7 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """
     values = {**NEW, **checked(settings)}
     with transaction(account_seq):
-        if len(Alert.of_account(account_seq)) >= MAX_ALERTS:
+        if alert_events.count_alerts(account_seq) >= MAX_ALERTS:
             raise Refused(400, f"An account can have at most {MAX_ALERTS:,} alerts. Delete one first.")
         return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 

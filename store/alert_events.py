@@ -1,9 +1,9 @@
-"""Each alert's last payload and latest requests (core/recent_requests.py)."""
+"""Each alert's last payload and latest requests (core/recent_requests.py), and how many alerts there are."""
 
 from typing import NamedTuple
 
 from store.database import run, run_later
-from store.rows import Query, columns, select_text
+from store.rows import Query, columns, select_number, select_text
 
 
 class KeptPayload(NamedTuple):
@@ -47,3 +47,8 @@ def put_requests(alert_seq: int, requests: str) -> None:
 def find_requests(alert_seq: int) -> str | None:
     """The alert's requests."""
     return select_text("SELECT requests FROM alert_requests WHERE alert_seq = ?", (alert_seq,))
+
+
+def count_alerts(account_seq: int) -> int:
+    """How many alerts the account has."""
+    return select_number("SELECT count(*) FROM alert WHERE account_seq = ?", (account_seq,)) or 0

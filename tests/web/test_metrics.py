@@ -9,7 +9,7 @@ from store import custom_metrics
 from tests.support.answers import error
 from tests.support.rows import each
 from tests.support.times import DAY_MS, MINUTE_MS, NOW
-from web import metrics
+from web import metrics, rate_limits
 
 
 @pytest.fixture
@@ -20,7 +20,9 @@ def owner(owner, moved_clock):
 def store(ids, *values, account=1, unit="%"):
     """Store these (value, time) pairs."""
     project, metric = ids
-    firing.store_values(account, project, [(metric, "Load", float(n), unit, at, None) for n, at in values])
+    rows = [(metric, "Load", float(n), unit, at, None) for n, at in values]
+    for begin in range(0, len(rows), rate_limits.MAX_METRICS):
+        firing.store_values(account, project, rows[begin : begin + rate_limits.MAX_METRICS])
 
 
 def course(caller, ids, **asked):
