@@ -135,6 +135,11 @@ def test_a_request_has_one_kind_of_body():
     assert bodies and [set(content) for content in bodies if len(content) != 1] == []
 
 
+def test_references_lead_to_whole_schemas():
+    """openapi-python-client leaves out what refers to a property of a schema."""
+    assert [one["$ref"] for one in mappings(DOCUMENT) if "/properties/" in str(one.get("$ref"))] == []
+
+
 def test_the_names_of_schemas_collide_with_nothing_that_generators_name():
     """Go's constructors (NewDevice), its constants of one value (Ok), and the types of JavaScript."""
     values = {str(value) for one in mappings(SCHEMAS) for value in [one.get("const"), *one.get("enum", ())]}
