@@ -46,7 +46,8 @@ class File:
         except RecursionError:
             raise Refused(400, "Arrays or tables are too deep within each other.") from None
         except ValueError as error:
-            raise Refused(400, f"This is not TOML: {error}.") from None
+            last = f"line {text.rstrip().count(chr(10)) + 1}, the last one"
+            raise Refused(400, f"This is not TOML: {error}.".replace("end of document", last)) from None
         self._lines: Lines = lines_of(text)
         for name, value in tables.items():
             with self.line(name):

@@ -174,6 +174,7 @@ WRONG = {
     "[[rule]]\nproject = 'a'\nmetric = 'b'\nwhen = 'silent 1d'\nforS = 60": "Line 5, rule: forS",
     "[[alert]]\nname = ": "This is not TOML: Invalid value (at line 2, column 8).",
     "[[alert]]\nname = 1\nname = 2": "This is not TOML: Cannot overwrite a value (at line 3, column 9).",
+    "[[alert]]\nname = 'a'\nbad = [\n\n": "This is not TOML: Invalid value (at line 3, the last one).",
     f"x = {'[' * 5_000}": "Arrays or tables are too deep within each other.",
     f"x = {'9' * 5_000}": "This is not TOML: Exceeds the limit",
 }
