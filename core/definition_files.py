@@ -46,8 +46,9 @@ class File:
         except RecursionError:
             raise Refused(400, "Arrays or tables are too deep within each other.") from None
         except ValueError as error:
-            last = f"line {text.rstrip().count(chr(10)) + 1}, the last one"
-            raise Refused(400, f"This is not TOML: {error}.".replace("end of document", last)) from None
+            last = text.rstrip().count("\n") + 1
+            said = str(error).replace("end of document", f"line {last}, the last one")
+            raise Refused(400, f"This is not TOML: {said}.") from None
         self._lines: Lines = lines_of(text)
         for name, value in tables.items():
             with self.line(name):

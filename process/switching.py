@@ -11,21 +11,21 @@ from contextlib import contextmanager
 
 INTERVAL_S, SHORT_S = sys.getswitchinterval(), 0.001
 
-_working = set[int]()
+_blocks = 0  # that threads are in
 _lock = threading.Lock()
 
 
 @contextmanager
 def often() -> Iterator[None]:
     """Switch between threads after `SHORT_S` within the block; at other times that would only slow all of them."""
-    thread = threading.get_ident()
+    global _blocks
     with _lock:
-        _working.add(thread)
+        _blocks += 1
         sys.setswitchinterval(SHORT_S)
     try:
         yield
     finally:
         with _lock:
-            _working.discard(thread)
-            if not _working:
+            _blocks -= 1
+            if not _blocks:
                 sys.setswitchinterval(INTERVAL_S)

@@ -198,7 +198,8 @@ ENTRY = (
     " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
 )
 ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
-OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"  # of any one for NULL
+# Sent by this key; for NULL, all.
+OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"
 BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? AND {OF_KEY}")
 LATEST_OF_ALERTS = Query(
     LatestOfAlert,

@@ -56,6 +56,18 @@ def desk():
     worker.tmp.close()
 
 
+def make_way_in_each_request(desk):
+    """Let each request say that its thread is about to wait."""
+    answers = desk.worker.wsgi
+
+    def waits(environ, start):
+        desk.worker.make_way()
+        return answers(environ, start)
+
+    waits.takes_long = answers.takes_long
+    desk.worker.wsgi = waits
+
+
 def test_a_request_starts_no_thread_where_one_waits(desk):
     desk.worker.cfg.__dict__.update(threads=200)
     desk.held.set()
@@ -156,14 +168,7 @@ def test_a_long_request_before_which_enough_others_wait_is_left_to_the_applicati
 def test_a_thread_that_is_about_to_wait_lets_another_long_request_begin(desk):
     desk.worker.cfg.__dict__.update(threads=20)
     desk.worker.wsgi.takes_long = lambda method, path: True
-    answers = desk.worker.wsgi
-
-    def waits(environ, start):
-        desk.worker.make_way()
-        return answers(environ, start)
-
-    waits.takes_long = answers.takes_long
-    desk.worker.wsgi = waits
+    make_way_in_each_request(desk)
     for client in desk.clients:
         client.sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 5)
@@ -182,14 +187,7 @@ def test_only_so_many_threads_run_at_once_beside_those_that_wait(desk, monkeypat
 def test_a_thread_that_waits_in_a_request_counts_again_when_it_is_back(desk, monkeypatch):
     monkeypatch.setattr(gunicorn_worker, "MAX_RUNNING", 1)
     desk.worker.cfg.__dict__.update(threads=20)
-    answers = desk.worker.wsgi
-
-    def waits(environ, start):
-        desk.worker.make_way()
-        return answers(environ, start)
-
-    waits.takes_long = answers.takes_long
-    desk.worker.wsgi = waits
+    make_way_in_each_request(desk)
     for client in desk.clients[:3]:
         client.sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 3)

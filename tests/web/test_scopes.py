@@ -7,14 +7,12 @@ import pytest
 import app
 from core import api_keys
 from core.api_keys import NOT_ALLOWED
-from models import Account
 from process import clock
 from process.clock import DAY_MS
 from store.key_limits import FULL, READ, SEND
 from tests.support import assistants
 from tests.support.answers import error
 from tests.support.rows import each
-from tests.support.server import OWNER
 from tests.support.service import Caller
 from web import guards
 
@@ -188,7 +186,6 @@ def test_its_owner_is_told_once_seven_days_before_a_key_expires(limited, owner, 
     for _ in range(2):
         api_keys.look_at_ends(clock.now_ms())
         assert told() == ["MCP - API key expires soon: send"]
-    assert Account.find(OWNER)
 
 
 def test_a_key_that_may_only_read_sees_no_address_that_takes_events_or_pings(limited, owner):
