@@ -372,13 +372,19 @@ def _cursors(secret: str) -> Signer:
 def _detail(entry: Entry) -> Payload:
     detail = answered(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
-    if entry.replaced_by:
+    if entry.replaced_by and _reaches(entry.replaced_by):
         detail["replacedBy"] = entry.replaced_by
     given = buttons.answer_to(entry.seq) if entry.content.actions else None
     if given:
         action = entry.content.actions[given.position]
         detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id}
     return detail
+
+
+def _reaches(notification_id: str) -> bool:
+    """Whether the caller's key reaches it: one that may only send must not learn of what others sent."""
+    caller = current().caller
+    return notifications.find_seq(caller.account_seq, notification_id, own_key(caller)) is not None
 
 
 def _alarm(alarm: Alarm | None, content: Content) -> Payload:

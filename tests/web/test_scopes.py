@@ -94,6 +94,15 @@ def test_a_tag_of_a_key_that_may_only_send_replaces_only_what_it_sent(limited, o
     assert "replacedBy" not in owner.get(f"/notifications/{whole}").json["notification"]
 
 
+def test_a_key_that_may_only_send_does_not_learn_that_another_key_replaced_what_it_sent(limited, owner):
+    sender = limited(SEND)
+    first, newer = (sent_by(caller, tag="t") for caller in (sender, owner))
+    assert owner.get(f"/notifications/{first}").json["notification"]["replacedBy"] == newer
+    assert "replacedBy" not in sender.get(f"/notifications/{first}").json["notification"]
+    own, newest = (sent_by(sender, tag="own") for _ in range(2))
+    assert sender.get(f"/notifications/{own}").json["notification"]["replacedBy"] == newest
+
+
 def test_ntfys_clear_and_delete_reach_only_what_the_key_sent(limited, owner):
     sender = limited(SEND)
     whole = sent_by(owner, tag="t")
