@@ -132,11 +132,11 @@ def _put(account: Account, wanted: Wanted, found: list[Any], now: int) -> Iterat
         kind.created(account, fields, now)
         yield f"{label}: make"
         return
-    before = kind.fields_of(old)
+    before = _defined(kind, old)
     changed = {field for field, value in fields.items() if (None if value == "" else value) != before.get(field)}
     if changed:
         given = {field: value for field, value in fields.items() if field in changed or field not in ONLY_IF_CHANGED}
-        after = kind.fields_of(kind.changed(account.seq, old.id, given, now))
+        after = _defined(kind, kind.changed(account.seq, old.id, given, now))
         if differences := _differences(before, after):
             yield f"{label}: {differences}"
 
@@ -147,6 +147,12 @@ def _by_known(kind: Kind, account: Account) -> dict[Known, list[Any]]:
     for one in reversed(kind.of_account(account.seq)):
         found[_known(kind, kind.fields_of(one))].append(one)
     return found
+
+
+def _defined(kind: Kind, one: Any) -> Fields:
+    """The fields as the owner set them: a pause after a flood is a state, which no file has or ends."""
+    is_paused = kind is definitions.ALERT and one.paused_at is not None
+    return kind.fields_of(one) | ({"isActive": True} if is_paused else {})
 
 
 def _known(kind: Kind, fields: Fields) -> Known:
@@ -182,7 +188,7 @@ def text_of(account: Account) -> str:
                 one = kind.only(found)
             except Refused as refused:
                 raise Refused(409, f"{_label(kind, known)}: {refused.message}") from None
-            tables.append(_table(f"[[{kind.name}]]", kind.fields_of(one)))
+            tables.append(_table(f"[[{kind.name}]]", _defined(kind, one)))
     return "\n".join(tables)
 
 

@@ -135,13 +135,35 @@ def test_pruned_definitions_make_room_for_new_ones(apply, monkeypatch):
     assert apply('[[alert]]\nname = "New"\n', "--prune") == ["alert Old: remove", "alert New: make"]
 
 
-def test_an_alert_that_the_service_paused_stays_paused_for_a_file_that_does_not_switch_it_on(apply, service):
-    apply('[[alert]]\nname = "Disk"\n')
+def paused_after_a_flood():
     (alert,) = ALERT.of_account(1)
     with database.transaction(1):
         alert.change(is_active=0, paused_at=5)
-    apply('[[alert]]\nname = "Disk"\nisActive = false\nicon = "server"\n')
+
+
+def test_a_file_that_switches_an_alert_on_does_not_end_its_pause_after_a_flood(apply):
+    apply(file := '[[alert]]\nname = "Disk"\nisActive = true\n')
+    paused_after_a_flood()
+    assert apply(file) == NOTHING
+    assert apply(file + 'icon = "server"\n') == ["alert Disk: icon bell → server"]
+    assert (ALERT.of_account(1)[0].is_active, ALERT.of_account(1)[0].paused_at) == (0, 5)
+
+
+def test_an_export_of_an_alert_that_is_paused_after_a_flood_has_what_its_owner_set(apply, owned):
+    apply('[[alert]]\nname = "Disk"\n')
+    paused_after_a_flood()
+    exported = owned("export", OWNER).stdout
+    assert "isActive = true" in exported and apply(exported) == NOTHING
     assert ALERT.of_account(1)[0].paused_at == 5
+
+
+def test_a_file_switches_an_alert_off_that_is_paused_after_a_flood(apply):
+    apply('[[alert]]\nname = "Disk"\n')
+    paused_after_a_flood()
+    off = '[[alert]]\nname = "Disk"\nisActive = false\n'
+    assert (apply(off), apply(off)) == (["alert Disk: isActive true → false"], NOTHING)
+    assert ALERT.of_account(1)[0].paused_at is None
+    assert apply(off.replace("false", "true")) == ["alert Disk: isActive false → true"]
 
 
 # A wrong file
