@@ -13,9 +13,10 @@ from core.subscriptions import Stored, Topic, message_of, stored
 from process import clock
 from process.faults import log_fault
 from process.streams import Ended, Hub
-from store import database, notifications
+from store import database, key_limits, notifications
 from store import topics as found_topics
 from store.database import AFTER_ALL
+from store.senders import Caller
 from wire import ntfy_stream
 from wire.errors import Refused
 from wire.ntfy_stream import Message, Wanted
@@ -104,11 +105,18 @@ class Subscription:
 
 
 class Empty(Subscription):
-    """An empty stream for a key's holder, of topics without a device, until `confirm` refuses the key."""
+    """An empty stream for a key's holder, of topics without a device, until the key ends or `confirm` refuses it."""
 
-    def __init__(self, names: str, wanted: Wanted, write: Writer, owner: int, confirm: Callable[[], object]) -> None:
+    def __init__(self, names: str, wanted: Wanted, write: Writer, owner: Caller, confirm: Callable[[], object]) -> None:
         super().__init__([], names, wanted, write)
-        self.owners, self.confirm = {owner}, confirm
+        self.owners, self.confirm = {owner.account_seq}, confirm
+        self.ends_at = key_limits.expires_at(owner.key_seq)
+
+    def next(self) -> bytes | None:
+        """As of every subscription; that the key expires changes nothing in the database."""
+        if self.ends_at is not None and clock.now_ms() >= self.ends_at:
+            raise Ended
+        return super().next()
 
     def is_over(self) -> bool:
         """Whether the key was revoked."""

@@ -84,7 +84,7 @@ def _subscription(asked: Wanted, write: Writer) -> Subscription:
     names = known.variables["topics"]
     if known.topics:
         return Subscription(known.topics, names, asked, write)
-    return Empty(names, asked, write, known.caller.account_seq, known.confirm)
+    return Empty(names, asked, write, known.caller, known.confirm)
 
 
 class Streaming(Response):

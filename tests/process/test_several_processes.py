@@ -1,12 +1,17 @@
 """Two worker processes on PostgreSQL and Redis."""
 
+import base64
+import json
 import os
 
 import pytest
 
+from process import clock
+from store.engine import ServerUrl
 from tests.support import postgresql
 from tests.support.accounts import OWNER
-from tests.support.server import in_threads, join, serving, wait_until
+from tests.support.ntfy_app import Listener
+from tests.support.server import bearer, in_threads, join, serving, wait_until
 from tests.support.service import METRICS_TOKEN
 
 
@@ -17,6 +22,7 @@ def two_workers(redis_server, tmp_path_factory):
     with serving(tmp_path_factory.mktemp("two") / "data", METRICS_TOKEN=METRICS_TOKEN, **environ) as server:
         server.wait_until_ready().flask("account", "create", OWNER)
         server.key, server.allowed = server.flask("key", "create", OWNER, "test").strip(), 0
+        server.database = ServerUrl(url, 1)
         yield server
 
 
@@ -61,3 +67,26 @@ def counted(server):
     line = 'pocketbell_responses_total{method="GET",route="/api/v1/stats",status="200"} '
     told = server.get("/metrics", METRICS_TOKEN).text.splitlines()
     return sum(float(one.removeprefix(line)) for one in told if one.startswith(line))
+
+
+def test_waits_and_streams_in_either_process_end_with_their_key(two_workers):
+    keys, ended = {name: two_workers.new_key(two_workers.key, name) for name in ("expires", "revoked")}, []
+    sent = {key: json.loads(two_workers.send(key).text)["notification"]["id"] for key in keys.values()}
+    auth = {name: base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode() for name, key in keys.items()}
+    streams = [Listener(two_workers, "backups", f"none&auth={auth[name]}") for name in (*keys, *keys, *keys)]
+
+    def wait(number):
+        key = [*sent][number % 2]
+        answer = two_workers.get(f"/api/v1/notifications/{sent[key]}?wait=25", key)
+        if "Retry-After" not in answer.headers:  # else as many as may wait in that process
+            ended.append((answer.status, clock.now_ms()))
+
+    ends = clock.now_ms() + 1_000
+    with postgresql.beside(two_workers.database) as connection:
+        connection.execute(f"UPDATE api_key SET expires_at = {ends} WHERE name = 'expires'")
+        (revoked,) = connection.execute("SELECT id FROM api_key WHERE name = 'revoked'").fetchone()
+    waiting = in_threads(6, wait)
+    two_workers.request("DELETE", f"/api/v1/api-keys/{revoked}", headers=bearer(two_workers.key))
+    join(waiting)
+    assert {status for status, _ in ended} == {401} and max(at for _, at in ended) >= ends
+    assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 6

@@ -5,18 +5,23 @@ import re
 import pytest
 
 import app
-from core import api_keys
+from core import api_keys, streams
 from core.api_keys import NOT_ALLOWED
+from models import sha256_of
 from process import clock
 from process.clock import DAY_MS
+from process.streams import Ended
 from store.key_limits import FULL, READ, SEND
+from store.senders import find_caller
 from tests.support import assistants
 from tests.support.answers import error
 from tests.support.rows import each
 from tests.support.service import Caller
 from web import guards
+from wire.ntfy_stream import Filters, Since, Wanted
 
 SENT = {"title": "Backup", "body": "finished"}
+WANTED = Wanted(poll=False, since=Since(), filters=Filters())
 ROUTES = [route for route in app.ROUTES + app.COMPATIBLE_ROUTES if route.guard in guards.OF_KEYS]
 ALLOWED = {  # what each scope may call; a key that may do everything may call all
     SEND: {
@@ -181,6 +186,18 @@ def test_a_key_expires_at_its_time_and_is_then_listed_as_revoked(limited, owner,
     assert caller.get("/stats").status_code == 401 and caller.send().status_code == 401
     api_keys.look_at_ends(clock.now_ms())
     assert owner.get("/api-keys").json["apiKeys"][0]["revokedAt"] == ends
+
+
+def test_an_open_stream_ends_when_its_key_expires_although_nothing_changes_in_the_database(limited, moved_clock):
+    key = limited(FULL, expiresAt=clock.now_ms() + 60_000).key
+    owner = find_caller(sha256_of(key), clock.now_ms())
+    stream = streams.Empty("none", WANTED, lambda event: event["event"].encode(), owner, confirm=lambda: None)
+    assert (stream.next(), stream.next()) == (b"open", None)
+    moved_clock.advance(59.999)
+    assert stream.next() is None
+    moved_clock.advance(0.001)
+    with pytest.raises(Ended):
+        stream.next()
 
 
 def test_its_owner_is_told_once_seven_days_before_a_key_expires(limited, owner, moved_clock):
