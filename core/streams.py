@@ -107,7 +107,9 @@ class Subscription:
 class Empty(Subscription):
     """An empty stream for a key's holder, of topics without a device, until the key ends or `confirm` refuses it."""
 
-    def __init__(self, names: str, wanted: Wanted, write: Writer, owner: Caller, confirm: Callable[[], object]) -> None:
+    def __init__(
+        self, names: str, wanted: Wanted, write: Writer, owner: Caller, confirm: Callable[[], object]
+    ) -> None:
         super().__init__([], names, wanted, write)
         self.owners, self.confirm = {owner.account_seq}, confirm
         self.ends_at = key_limits.expires_at(owner.key_seq)
