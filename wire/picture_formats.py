@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 MAX_PICTURE_BYTES = 2_000_000
-MAX_PARTS = 30_000  # in the largest picture, these have 67 bytes each: more of them cost time and show little
+MAX_PARTS = 20_000  # in the largest picture, these have 100 bytes each: more of them cost time and show little
 
 Part = tuple[int, int] | bytes  # a span of the file, or what is written in the place of one
 
@@ -73,23 +73,15 @@ APP0, APP2, APP14, APP15 = 0xE0, 0xE2, 0xEE, 0xEF
 U16 = struct.Struct(">H")
 
 
-class _Segment(NamedTuple):
-    """A marker, with its contents and, after the header of a scan, the pixels."""
-
-    code: int
-    start: int
-    contents: int
-    end: int
-
-
 def _jpeg_parts(view: memoryview) -> Iterator[Part]:
     """A frame, its tables and scans, and of the rest only what changes how pixels look."""
     width, height, has_scan = 0, 0, False
     yield 0, 2
-    for segment in _jpeg_segments(view):
-        code, start, contents, end = segment
-        if APP0 <= code <= APP15 or code == COM:
-            yield from _jpeg_colours(view, segment)
+    for code, start, contents, end in _jpeg_segments(view):
+        if code == COM:
+            continue
+        if APP0 <= code <= APP15:
+            yield from _jpeg_colours(view, code, start, contents, end)
             continue
         if code in SOF and not width:
             height, width, components = struct.unpack_from(">xHHB", view, contents)
@@ -103,8 +95,11 @@ def _jpeg_parts(view: memoryview) -> Iterator[Part]:
         yield start, end
 
 
-def _jpeg_segments(view: memoryview) -> Iterator[_Segment]:
-    """Each segment after the first marker, up to the one that ends the picture."""
+def _jpeg_segments(view: memoryview) -> Iterator[tuple[int, int, int, int]]:
+    """Each segment after the first marker, up to the one that ends the picture.
+
+    The code of its marker, and where marker, contents and end are; the contents of a scan include its pixels.
+    """
     end = 2
     for _ in range(MAX_PARTS):
         start, marker = end, MARKER.match(view, end)
@@ -112,22 +107,21 @@ def _jpeg_segments(view: memoryview) -> Iterator[_Segment]:
             break
         code, length_at = view[marker.end() - 1], marker.end()
         if code == EOI:
-            yield _Segment(code, start, length_at, length_at)
+            yield code, start, length_at, length_at
             return
-        length, contents = U16.unpack_from(view, length_at)[0], length_at + 2
-        end = length_at + length
+        (length,) = U16.unpack_from(view, length_at)
+        contents, end = length_at + 2, length_at + length
         _require(contents <= end <= len(view))
         if code == SOS:
             _require(length == 6 + 2 * view[contents])
             scan_end = SCAN_END.search(view, end)
             end = scan_end.start() if scan_end else len(view)
-        yield _Segment(code, start, contents, end)
+        yield code, start, contents, end
     raise _Broken
 
 
-def _jpeg_colours(view: memoryview, segment: _Segment) -> Iterator[Part]:
+def _jpeg_colours(view: memoryview, code: int, start: int, contents: int, end: int) -> Iterator[Part]:
     """What such a segment says about colours and density: JFIF without its small picture, Adobe's, an ICC profile."""
-    code, start, contents, end = segment
     words = bytes(view[contents : min(end, contents + 14)])
     if code == APP2 and words.startswith(b"ICC_PROFILE\0"):
         yield start, end
@@ -221,13 +215,17 @@ def _gif_extension(view: memoryview, start: int, end: int) -> Iterator[Part]:
         _require(end - start == 8 and view[start + 2] == 4)
         yield start, end
     elif label == APPLICATION and bytes(view[start + 2 : start + 14]) in LOOPS:
-        yield start, start + 14
-        at = start + 14
-        while at < end:
-            after = at + 1 + view[at]
-            if after == end or (after == at + 4 and view[at + 1] == 1):
-                yield at, after
-            at = after
+        repeats = list(_gif_repeats(view, start + 14))
+        if repeats:  # without them, decoders take what comes next for their number
+            yield from ((start, start + 14), *repeats, (end - 1, end))
+
+
+def _gif_repeats(view: memoryview, at: int) -> Iterator[Part]:
+    """Of the blocks that begin there those that say how often the images repeat."""
+    while size := view[at]:
+        if size == 3 and view[at + 1] == 1:
+            yield at, at + 4
+        at += size + 1
 
 
 # WebP: https://www.rfc-editor.org/rfc/rfc9649

@@ -194,6 +194,7 @@ def test_a_gif_keeps_its_images_tables_and_repeats(file):
 def test_a_gifs_repeats_take_no_other_blocks_with_them():
     loop = LOOP[:-1] + blocks(SECRET, b"\1\0\0", b"\2" + SECRET[:4])
     assert cut(gif(loop, image())) == gif(LOOP[:-1] + LOOP[-5:], image())
+    assert cut(gif(files.extension(0xFF, b"NETSCAPE2.0", b"\2\0\0", SECRET), image())) == gif()
 
 
 @each(
@@ -281,6 +282,7 @@ def test_a_webp_whose_chunks_lead_nowhere_is_none(file):
         (jpeg(segment(0xFE, b"")), jpeg(segment(0xFE, b"") * MAX_PARTS)),
         (png(chunk(b"tEXt")), png(chunk(b"tEXt") * MAX_PARTS)),
         (gif(files.extension(0xFE, b"1"), image()), gif(files.extension(0xFE, *[b"1"] * MAX_PARTS), image())),
+        (gif(files.extension(0xFE), image()), gif(files.extension(0xFE) * MAX_PARTS, image())),
         (webp(riff(b"abcd", b""), LOSSLESS), webp(riff(b"abcd", b"") * MAX_PARTS, LOSSLESS)),
     ],
 )
