@@ -6,7 +6,7 @@ import click
 from flask import current_app
 
 from cli.base import FirstCommand, Group, Row, line, moment, piped, print_list, with_json
-from core import accounts, deletion
+from core import accounts, deletion, week_windows
 from core.plans import PLANS
 from models import Account
 from process import clock
@@ -55,7 +55,7 @@ def list_accounts(as_json: bool) -> None:
 @click.argument("email")
 @with_plan
 @click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
-@click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="Hold alerts during these hours, such as 22:00-07:00.")
+@click.option("--quiet-hours", metavar="HOURS|off", help=f"Hold alerts during these hours: {week_windows.EXAMPLES}.")
 @with_password
 @click.option("--password-link", is_flag=True, help="Print a one-time link to set a new password and sign in.")
 def set_account(

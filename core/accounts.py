@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from core import local_time, shown_once
+from core import local_time, shown_once, week_windows
 from core.plans import PLANS
 from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
@@ -163,9 +163,9 @@ def set_plan(account: Account, plan: str) -> None:
         Account.change(account.seq, plan=plan)
 
 
-def set_quiet_hours(account: Account, window: str | None) -> None:
-    """Set the daily window, HH:MM-HH:MM, in which alerts are held; None removes it."""
-    checked = None if window is None else local_time.checked_quiet_hours(window)
+def set_quiet_hours(account: Account, hours: str | None) -> None:
+    """Set the windows of the week in which alerts are held (core/week_windows.py); None removes them."""
+    checked = None if hours is None else week_windows.checked(hours)
     with transaction(account.seq):
         Account.change(account.seq, quiet_hours=checked)
 

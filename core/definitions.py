@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from core import accounts, alerts, heartbeats, local_time, metric_rules, presets
+from core import accounts, alerts, heartbeats, local_time, metric_rules, presets, week_windows
 from core.local_time import COLLECTED_MS
 from core.plans import PLANS
 from models import Account, Alert
@@ -345,12 +345,12 @@ def _zone(value: Any, field: str) -> str:
         return local_time.checked_zone(_text(value, field))
 
 
-def _window(value: Any, field: str) -> str:
+def _quiet_hours(value: Any, field: str) -> str:
     with _spelled({"": field}):
-        return OFF if value == OFF else local_time.checked_quiet_hours(_text(value, field))
+        return OFF if value == OFF else week_windows.checked(_text(value, field))
 
 
-ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": _window}
+ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": _quiet_hours}
 
 
 def account_fields(account: Account) -> Fields:
@@ -372,8 +372,8 @@ def account_change(account: Account, fields: Fields, now: int) -> Callable[[], A
     saved = account_fields(account)
     makes = list[Callable[[], None]]()
     if fields.get("quietHours", saved["quietHours"]) != saved["quietHours"]:
-        window = None if fields["quietHours"] == OFF else fields["quietHours"]
-        makes.append(partial(accounts.set_quiet_hours, account, window))
+        hours = None if fields["quietHours"] == OFF else fields["quietHours"]
+        makes.append(partial(accounts.set_quiet_hours, account, hours))
     if fields.get("timeZone", saved["timeZone"]) != saved["timeZone"]:
         change = accounts.zone_change(account, fields["timeZone"], PLANS[account.plan].history_days, now)
         makes.append(partial(accounts.set_time_zone, account, change))

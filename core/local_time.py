@@ -12,13 +12,13 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from core import week_windows
 from process.clock import DAY_MS, MINUTE_MS
 from wire.errors import Refused
 
-TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
 MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 QUARTER_MS = 15 * MINUTE_MS
+MAX_LOOK_MS = 22 * DAY_MS  # ahead: daylight saving time may skip the only minutes of a week that are not quiet
 COLLECTED_MS = {"instant": 0, "15m": QUARTER_MS, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 AT_TIMES = re.compile(r"At ((?:\d\d:\d\d(?:, and | and |, )?)+) (.+)")
 EVERY_MINUTES, ONE_WEEKDAY = re.compile(r"\*/([2-9]|[1-5][0-9]) \* \* \* \*"), re.compile(r"^on (\w+day)$")
@@ -33,27 +33,19 @@ DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 
 
-def checked_quiet_hours(window: str) -> str:
-    """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
-    match = QUIET_HOURS.fullmatch(window)
-    if not match:
-        raise Refused(400, f'Write quiet hours like 22:00-07:00, not "{window[:100]}".')
-    if match[1] == match[2]:
-        raise Refused(400, "Quiet hours must not begin and end at the same time.")
-    return window
-
-
 def _local(at: int, zone: str) -> datetime:
     return datetime.fromtimestamp(min(at, MAX_MS) / 1000, ZoneInfo(zone))
 
 
-def is_quiet(window: str | None, zone: str, now: int) -> bool:
-    """Whether the clock in `zone` is within the daily `window` (HH:MM-HH:MM, over midnight too) at `now` (ms)."""
-    if window is None:
-        return False
-    start, end = window.split("-")
-    clock = _local(now, zone).strftime("%H:%M")
-    return start <= clock < end if start < end else clock >= start or clock < end
+def _minute_of_week(at: int, zone: str) -> int:
+    """The minute of the week that a clock in `zone` shows at `at` (ms), counted from Monday, 00:00."""
+    local = _local(at, zone)
+    return (local.weekday() * 24 + local.hour) * 60 + local.minute
+
+
+def is_quiet(hours: str | None, zone: str, now: int) -> bool:
+    """Whether the clock in `zone` is within these quiet hours (core/week_windows.py) at `now` (ms)."""
+    return hours is not None and week_windows.covers(hours, _minute_of_week(now, zone))
 
 
 def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
@@ -61,20 +53,27 @@ def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
     return abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
 
 
-def next_change(window: str, zone: str, now: int) -> int:
+def next_change(hours: str, zone: str, now: int) -> int:
     """When the quiet hours begin next or, during them, end; in ms.
 
-    Looks minute by minute, so that changes to daylight saving time are met as they will come.
+    Looks at each quarter of an hour, in which no zone's clock is set, and at the edges within it: so changes to
+    daylight saving time are met as they will come.
     """
-    before, minute = is_quiet(window, zone, now), now // MINUTE_MS
-    later = ((minute + step) * MINUTE_MS for step in range(1, 3 * DAY_MS // MINUTE_MS))
-    return next(at for at in later if is_quiet(window, zone, at) != before)
+    before = is_quiet(hours, zone, now)
+    for quarter in range(now - now % QUARTER_MS, now + MAX_LOOK_MS, QUARTER_MS):
+        minute = _minute_of_week(quarter, zone)
+        within = (edge for edge in week_windows.edges(hours) if minute < edge < minute + QUARTER_MS // MINUTE_MS)
+        for at_minute in (minute, *within):
+            at = quarter + (at_minute - minute) * MINUTE_MS
+            if at > now and week_windows.covers(hours, at_minute) != before:
+                return at
+    return now + MAX_LOOK_MS
 
 
-def next_window(window: str, zone: str, now: int) -> tuple[int, int]:
+def next_window(hours: str, zone: str, now: int) -> tuple[int, int]:
     """When the current quiet hours began (as `now`) and end or, outside them, when the next ones begin and end."""
-    begin = now if is_quiet(window, zone, now) else next_change(window, zone, now)
-    return begin, next_change(window, zone, begin)
+    begin = now if is_quiet(hours, zone, now) else next_change(hours, zone, now)
+    return begin, next_change(hours, zone, begin)
 
 
 def collected_at(frequency: str, first_held_at: int, now: int) -> int:

@@ -49,9 +49,9 @@ class Shown(NamedTuple):
 
 
 class Quiet(NamedTuple):
-    """The daily quiet hours (None: off), whether they are in force, how many are held, and when they are released."""
+    """The current or next quiet hours (None: off), whether they are in force, what is held, when that is released."""
 
-    hours: list[str] | None
+    window: tuple[int, int] | None
     is_quiet: bool
     held_count: int
     releases: list[int]
@@ -158,9 +158,10 @@ def _quiet(account: Account, now: int) -> Quiet | None:
     held = held_notifications.of_account(account.seq)
     if not held and not account.quiet_hours:
         return None
-    hours = account.quiet_hours.split("-") if account.quiet_hours else None
-    is_quiet = local_time.is_quiet(account.quiet_hours, account.time_zone, now)
-    return Quiet(hours, is_quiet, sum(one.held_count for one in held), digests.releases(held, now))
+    hours, zone = account.quiet_hours, account.time_zone
+    window = local_time.next_window(hours, zone, now) if hours else None
+    held_count = sum(one.held_count for one in held)
+    return Quiet(window, local_time.is_quiet(hours, zone, now), held_count, digests.releases(held, now))
 
 
 def _address(kind: str, *ids: str) -> str:

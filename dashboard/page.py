@@ -18,7 +18,7 @@ from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, digests, local_time
+from core import attention, digests, local_time, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
@@ -95,6 +95,7 @@ def install(app: Flask) -> None:
         "tile_color": tile_color,
         "bare": bare,
         "dated": dated,
+        "hours_in_words": week_windows.in_words,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, held_until=held_until, problem=None)

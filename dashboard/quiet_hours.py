@@ -1,10 +1,12 @@
-"""Quiet hours: set the daily window, show held notifications, and deliver them at once."""
+"""Quiet hours: set the windows of the week, show held notifications, and deliver them at once."""
 
+import re
 from typing import NamedTuple
 
 from flask import render_template
 
-from core import accounts, alerts, digests, local_time
+from core import accounts, alerts, digests, local_time, week_windows
+from core.week_windows import DAYS, MAX_WINDOWS, MINUTES_A_DAY
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Account, Alert
@@ -13,72 +15,142 @@ from store import held_notifications
 from web.context import current, request
 from wire.errors import Refused
 
-USUAL = ("22:00", "07:00")  # offered while they are off
 WIDTH = 240  # of the bar of a day
 PASSES = {"ignore": "everything", "urgent": "urgent"}  # of an alert, by its setting
+PLACE = re.compile(f"[0-9]{{1,2}}-({'|'.join(DAYS)})")
 
 
-class Night(NamedTuple):
-    """The quiet hours on a bar of a day: their two times, the parts that they cover, and the present time."""
+class Typed(NamedTuple):
+    """A window of the form: the words of its days, and its two times."""
 
-    begin: str
-    end: str
+    days: tuple[str, ...] = tuple(DAYS)
+    begin: str = ""
+    end: str = ""
+
+    @property
+    def text(self) -> str:
+        """The window as the owner would write it."""
+        return week_windows.written([*map(list(DAYS).index, self.days)], self.begin, self.end)
+
+
+USUAL = Typed(begin="22:00", end="07:00")  # offered while they are off
+
+
+class Day(NamedTuple):
+    """A day on the strip of the week: its name, the parts of its bar that are quiet, these in words."""
+
+    name: str
     parts: list[tuple[float, float]]
-    clock: str
-    now: float
+    words: str
+    now: float | None  # the present time on its bar, if it is today
 
 
 def show_quiet_hours() -> Page:
-    """GET /app/quiet."""
-    begin, end = _hours(current().account) or USUAL
-    return _quiet_page(begin, end)
+    """GET /app/quiet; with `more`, the form has an empty window, too."""
+    typed = _saved(current().account)
+    more = [Typed((), "", "")] if request.args.get("more") and len(typed) < MAX_WINDOWS else []
+    return _quiet_page((typed or [USUAL]) + more)
 
 
-def _hours(account: Account) -> list[str] | None:
-    return account.quiet_hours.split("-") if account.quiet_hours else None
+def _saved(account: Account) -> list[Typed]:
+    windows = week_windows.windows_of(account.quiet_hours) if account.quiet_hours else ()
+    words = list(DAYS)
+    return [Typed(tuple(words[day] for day in one.days), *one.text[-11:].split("-")) for one in windows]
 
 
-def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
+def _quiet_page(typed: list[Typed], problem: Problem | None = None) -> str:
     account, now = current().account, clock.now_ms()
+    hours, zone = account.quiet_hours, account.time_zone
     held, listed = held_notifications.of_account(account.seq), Alert.of_account(account.seq)
     through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]
     return render_template(
         "quiet.html",
-        begin=begin,
-        end=end,
+        typed=typed,
+        day_names=DAYS,
+        most_windows=MAX_WINDOWS,
         problem=problem,
-        is_quiet=local_time.is_quiet(account.quiet_hours, account.time_zone, now),
-        night=_night(account, now),
+        is_quiet=local_time.is_quiet(hours, zone, now),
+        week=_week(hours, zone, now) if hours else [],
         through=through,
         waiting=len(listed) - len(through),
-        window=local_time.next_window(account.quiet_hours, account.time_zone, now) if account.quiet_hours else None,
+        window=local_time.next_window(hours, zone, now) if hours else None,
         held_count=sum(alert.held_count for alert in held),
         releases=digests.releases(held, now),
     )
 
 
-def _night(account: Account, now: int) -> Night | None:
-    hours = _hours(account)
-    if hours is None:
-        return None
-    clock_now = local_time.laid_out(now, "%H:%M", account.time_zone)
-    begin, end, at = (round(WIDTH * (int(one[:2]) + int(one[3:]) / 60) / 24, 1) for one in (*hours, clock_now))
-    return Night(hours[0], hours[1], [(begin, end)] if begin < end else [(0, end), (begin, WIDTH)], clock_now, at)
+def _week(hours: str, zone: str, now: int) -> list[Day]:
+    today, clock_now = local_time.weekday(now, zone), local_time.laid_out(now, "%H:%M", zone)
+    minute_now = int(clock_now[:2]) * 60 + int(clock_now[3:])
+    days = []
+    for number, name in enumerate(DAYS.values()):
+        quiet = week_windows.of_day(hours, number)
+        words = " and ".join(f"{_clock(begin)} to {_clock(end)}" for begin, end in quiet)
+        is_now = f"; now {clock_now}" if number == today else ""
+        parts = [(_place(begin), _place(end - begin)) for begin, end in quiet]
+        days.append(Day(name, parts, f"{words or 'never'}{is_now}", _place(minute_now) if is_now else None))
+    return days
+
+
+def _place(minutes: int) -> float:
+    """So many minutes on the bar of a day."""
+    return round(WIDTH * minutes / MINUTES_A_DAY, 1)
+
+
+def _clock(minute: int) -> str:
+    """A minute of the day as a clock shows it; 24:00 is its end."""
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def save_quiet_hours() -> Page:
-    """POST /app/quiet: sets the window, or removes it with `off`; with `on`, sets the usual one."""
-    sent = dict(zip(("begin", "end"), USUAL, strict=True)) if request.form.get("on") else request.form
-    begin, end = sent.get("begin", ""), sent.get("end", "")
-    window = None if request.form.get("off") else f"{begin}-{end}"
+    """POST /app/quiet: sets the windows, or removes them with `off`; with `on`, sets the usual one.
+
+    A window is each `begin` with its `end`, and the `days` that have its place before them, such as `0-mo`. `without`
+    is the place of one that is removed.
+    """
+    form, account = request.form, current().account
+    typed = [USUAL] if form.get("on") else [] if form.get("off") else _typed()
     try:
-        if window and not (begin.strip() and end.strip()):
-            raise Refused(400, "Enter when quiet hours begin and end.")
-        accounts.set_quiet_hours(current().account, window)
+        for place, one in enumerate(typed):
+            _check(one, place)
+        accounts.set_quiet_hours(account, "; ".join(one.text for one in typed) or None)
     except Refused as refused:
-        problem = Problem.of(refused)
-        return _quiet_page(begin, end, problem._replace(field="end" if begin.strip() else "begin")), 422
-    return page.back_to("/app/quiet", f"Quiet hours set: {begin} to {end}." if window else "Quiet hours turned off.")
+        return _quiet_page(typed or [USUAL], _problem(refused, typed)), 422
+    words = f"Quiet hours set: {week_windows.in_words('; '.join(one.text for one in typed))}." if typed else ""
+    return page.back_to("/app/quiet?more=1" if form.get("more") else "/app/quiet", words or "Quiet hours turned off.")
+
+
+def _typed() -> list[Typed]:
+    """The windows of the form, without the one to be removed."""
+    begins, ends, days = (request.form.getlist(name) for name in ("begin", "end", "days"))
+    of_place = [day.split("-") for day in days if PLACE.fullmatch(day)]
+    number = min(max(len(begins), len(ends), 1), MAX_WINDOWS + 1)
+    begins, ends = (texts + [""] * (number - len(texts)) for texts in (begins, ends))
+    each = [
+        Typed(tuple(day for day in DAYS if [str(place), day] in of_place), begins[place], ends[place])
+        for place in range(number)
+    ]
+    return [one for place, one in enumerate(each) if request.form.get("without") != str(place)]
+
+
+def _check(one: Typed, place: int) -> None:
+    if not (one.begin.strip() and one.end.strip()):
+        raise Refused(400, "Enter when quiet hours begin and end.", field=_field(place, one))
+    if not one.days:
+        raise Refused(400, f"Choose the days of the quiet hours {one.begin}-{one.end}.", field=f"days-{place}")
+
+
+def _field(place: int, one: Typed) -> str:
+    return f"{'end' if one.begin.strip() else 'begin'}-{place}"
+
+
+def _problem(refused: Refused, typed: list[Typed]) -> Problem:
+    """What is wrong, at the last of the windows that it names."""
+    problem = Problem.of(refused)
+    if problem.field:
+        return problem
+    named = [place for place, one in enumerate(typed) if one.text.lower() in refused.message.lower()]
+    return problem._replace(field=f"end-{named[-1] if named else len(typed) - 1}")
 
 
 def deliver_held() -> Page:

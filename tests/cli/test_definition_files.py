@@ -329,7 +329,7 @@ WHENS = st.builds("{} {!r}".format, st.sampled_from([">", "<=", "=", "!="]), NUM
 RULES = st.fixed_dictionaries({"project": NAMES, "metric": NAMES, "when": WHENS, "forS": st.integers(0, 3_600)})
 SILENT_RULES = st.fixed_dictionaries({"project": NAMES, "metric": NAMES, "when": st.just("silent 1d 1h")})
 SETTINGS = st.fixed_dictionaries(
-    {"timeZone": st.sampled_from(["UTC", "Asia/Kolkata"]), "quietHours": st.sampled_from(["off", "22:00-07:00"])}
+    {"timeZone": st.sampled_from(["UTC", "Asia/Kolkata"]), "quietHours": st.sampled_from(["off", "sa 22:00-07:00"])}
 )
 ACCOUNTS = st.fixed_dictionaries(
     {

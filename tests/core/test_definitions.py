@@ -139,7 +139,7 @@ def test_a_rotated_heartbeat_has_another_address(owned):
 
 
 def test_the_settings_of_an_account_change_together(owned):
-    wanted = {"timeZone": "Europe/Berlin", "quietHours": "22:00-07:00"}
+    wanted = {"timeZone": "Europe/Berlin", "quietHours": "mo-fr 22:00-07:00; sa,su 23:00-09:00"}
     changed = account_change(owned, checked_account(wanted), clock.now_ms())()
     assert account_fields(changed) == wanted
     off = account_change(changed, checked_account({"quietHours": "off", "timeZone": None}), clock.now_ms())()

@@ -5,7 +5,7 @@ import pytest
 from tests.support.accounts import OWNER, PRO, account_set
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, NIGHT, QUIET, digest_of, held, shown, statuses
-from tests.support.times import MINUTE_S
+from tests.support.times import MINUTE_S, utc
 
 # Holding
 
@@ -40,6 +40,31 @@ def test_quiet_hours_are_in_the_accounts_time_zone(service, owner, until, zone, 
     hook = service.alert()
     until(now)
     assert hook.post({"message": "a"}).json["status"] == status
+
+
+@pytest.mark.parametrize(
+    "now, status, released",
+    [
+        ("2026-11-20T22:00", "held", "2026-11-21T07:00"),  # of Friday, into Saturday
+        ("2026-11-21T22:30", "delivered", None),
+        ("2026-11-21T23:30", "held", "2026-11-22T09:00"),
+        ("2026-11-22T23:30", "held", "2026-11-23T09:00"),  # of Sunday, into Monday
+        ("2026-11-23T22:30", "held", "2026-11-24T07:00"),
+    ],
+)
+def test_quiet_hours_may_differ_by_the_day_on_which_they_begin(
+    service, owner, until, works, moved_clock, now, status, released
+):
+    account_set(service, "--quiet-hours", "mo-fr 22:00-07:00; sa,su 23:00-09:00")
+    moved_clock.set_wall(utc(now))
+    assert service.alert().post({"message": "a"}).json["status"] == status
+    if released:
+        moved_clock.advance((utc(released) - moved_clock.ms) / 1000 - 0.001)
+        works()
+        assert statuses(owner) == {"a": "held"}
+        moved_clock.advance(0.001)
+        works()
+        assert statuses(owner) == {"a": "delivered"}
 
 
 def test_what_is_sent_through_the_rest_api_is_never_held(service, owner, browser, night):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import digests, holding, local_time
+from core import digests, holding, local_time, week_windows
 from store.held_notifications import HeldOfAlert
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, utc
@@ -91,7 +91,7 @@ def disagreements(zone, start, end, minutes_of_year):
 
 @each("window", ["00:00-23:59", "23:59-00:00", "22:00-07:00", "00:00-00:01", "12:34-12:33"])
 def test_quiet_hours_are_given_back_as_they_were_written(window):
-    assert local_time.checked_quiet_hours(window) == window
+    assert week_windows.checked(window) == window
 
 
 @each(
@@ -106,7 +106,7 @@ def test_quiet_hours_are_given_back_as_they_were_written(window):
 )
 def test_malformed_quiet_hours_are_refused(text):
     with pytest.raises(Refused) as refused:
-        local_time.checked_quiet_hours(text)
+        week_windows.checked(text)
     assert refused.value.status == 400
 
 
@@ -117,7 +117,7 @@ def test_changing_one_character_of_quiet_hours_is_accepted_exactly_if_still_well
     text = text[:place] + character + text[place + 1 :]
     fine = text[:5] in TIMES and text[5] == "-" and text[6:] in TIMES and text[:5] != text[6:]
     try:
-        assert local_time.checked_quiet_hours(text) == text and fine
+        assert week_windows.checked(text) == text and fine
     except Refused as refused:
         assert refused.status == 400 and not fine
 

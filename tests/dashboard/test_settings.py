@@ -261,38 +261,86 @@ def quiet_hours():
     return Account.get(Account.email == OWNER).quiet_hours
 
 
+DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
+DAILY = {"days": [f"0-{day}" for day in DAYS]}
+WEEKLY = "mo-fr 22:00-07:00; sa,su 23:00-09:00"
+TYPED_WEEKLY = {
+    "days": [*(f"0-{day}" for day in DAYS[:5]), "1-sa", "1-su"],
+    "begin": ["22:00", "23:00"],
+    "end": ["07:00", "09:00"],
+}
+
+
+def windows_of(page):
+    """The windows in the form: the ticked days, begin and end of each."""
+    ticked = [box["value"].split("-") for box in page.all("input") if box.get("name") == "days" and "checked" in box]
+    times = [[one["value"] for one in page.all("input") if one.get("name") == name] for name in ("begin", "end")]
+    return [
+        (" ".join(day for place, day in ticked if place == str(number)), *both)
+        for number, both in enumerate(zip(*times, strict=True))
+    ]
+
+
 def test_quiet_hours_are_saved_and_shown(owner):
-    page = owner.done(QUIET, {"begin": "22:00", "end": "07:00"}, leads_to=QUIET)
-    assert (page.value("begin"), page.value("end"), quiet_hours()) == ("22:00", "07:00", "22:00-07:00")
+    page = owner.done(QUIET, {**DAILY, "begin": "22:00", "end": "07:00"}, leads_to=QUIET)
+    assert (windows_of(page), quiet_hours()) == ([(" ".join(DAYS), "22:00", "07:00")], "22:00-07:00")
     assert page.said("status") and "22:00 to 07:00" in owner.page(SETTINGS).text
 
 
+def test_each_window_has_days_of_its_own(owner):
+    page = owner.done(QUIET, TYPED_WEEKLY, leads_to=QUIET)
+    assert quiet_hours() == WEEKLY
+    assert windows_of(page) == [("mo tu we th fr", "22:00", "07:00"), ("sa su", "23:00", "09:00")]
+    assert page.said("status") == ["Quiet hours set: Mon–Fri 22:00 to 07:00; Sat, Sun 23:00 to 09:00."]
+
+
+def test_another_window_is_added_and_one_is_removed(owner):
+    page = owner.done(QUIET, {**DAILY, "begin": "22:00", "end": "07:00", "more": "1"}, leads_to=f"{QUIET}?more=1")
+    assert (windows_of(page)[1], quiet_hours()) == (("", "", ""), "22:00-07:00")
+    owner.done(QUIET, TYPED_WEEKLY)
+    assert windows_of(owner.done(QUIET, {**TYPED_WEEKLY, "without": "0"})) == [("sa su", "23:00", "09:00")]
+    owner.done(QUIET, {"days": "0-sa", "begin": "23:00", "end": "09:00", "without": "0"})
+    assert quiet_hours() is None
+
+
+def test_a_wrong_window_among_several_is_named_and_marked_and_all_stay_as_typed(owner):
+    typed = {**TYPED_WEEKLY, "begin": ["22:00", "06:00"]}
+    page = owner.refused(QUIET, typed)
+    assert page.said("alert") == ['The quiet hours "mo-fr 22:00-07:00" and "sa,su 06:00-09:00" overlap on Saturday.']
+    assert [one["id"] for one in page.all("input") if one.get("aria-invalid")] == ["end-1"]
+    assert windows_of(page)[1] == ("sa su", "06:00", "09:00") and quiet_hours() is None
+    without_days = owner.refused(QUIET, {**TYPED_WEEKLY, "days": "1-sa"})
+    assert without_days.said("alert") == ["Choose the days of the quiet hours 22:00-07:00."]
+
+
 def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
-    owner.post(QUIET, {"begin": "22:00", "end": "07:00"})
-    page = owner.done(QUIET, {"begin": "23:00", "end": "07:00", "off": "1"})
+    owner.post(QUIET, {**DAILY, "begin": "22:00", "end": "07:00"})
+    page = owner.done(QUIET, {**DAILY, "begin": "23:00", "end": "07:00", "off": "1"})
     assert quiet_hours() is None and "Off" in page.text
 
 
 def test_the_switch_of_quiet_hours_sets_the_usual_ones_and_removes_them(owner):
-    assert (owner.page(QUIET).value("begin"), quiet_hours()) == ("22:00", None)
+    assert (windows_of(owner.page(QUIET)), quiet_hours()) == ([(" ".join(DAYS), "22:00", "07:00")], None)
     owner.done(QUIET, {"on": "1"})
     assert quiet_hours() == "22:00-07:00"
     owner.done(QUIET, {"off": "1"})
     assert quiet_hours() is None
 
 
-@pytest.mark.parametrize(
-    "window, parts", [("06:00-12:00", [("60.0", "60.0")]), ("18:00-06:00", [("0", "60.0"), ("180.0", "60.0")])]
-)
-def test_a_bar_of_24_hours_shows_the_quiet_ones_and_the_present_time(service, owner, window, parts):
-    account_set(service, "--quiet-hours", window)
+def test_a_strip_of_the_week_shows_the_quiet_hours_of_each_day_and_the_present_time(service, owner):
+    account_set(service, "--quiet-hours", "fr,sa 18:00-06:00; mo 06:00-12:00")
     page = owner.page(QUIET)
-    bar = [(one["x"], one["width"]) for one in page.all("rect") if one.get("class") == "on"]
-    assert bar == parts
-    assert [one["x"] for one in page.all("rect") if one.get("class") == "now"] == ["100.0"]  # 10:00
-    assert f"Quiet from {window.replace('-', ' to ')}; now 10:00" in [
-        one.get("aria-label") for one in page.all("svg")
+    bars = [one for one in page.all("svg") if one.get("class") == "night"]
+    assert [bar["aria-label"] for bar in bars] == [
+        "Monday: quiet 06:00 to 12:00",
+        *(f"{day}: quiet never" for day in ("Tuesday", "Wednesday", "Thursday")),
+        "Friday: quiet 18:00 to 24:00",
+        "Saturday: quiet 00:00 to 06:00 and 18:00 to 24:00; now 10:00",
+        "Sunday: quiet 00:00 to 06:00",
     ]
+    parts = [(one["x"], one["width"]) for one in page.all("rect") if one.get("class") == "on"]
+    assert parts == [("60.0", "60.0"), ("180.0", "60.0"), ("0.0", "60.0"), ("180.0", "60.0"), ("0.0", "60.0")]
+    assert [one["x"] for one in page.all("rect") if one.get("class") == "now"] == ["100.0"]
 
 
 def test_the_page_lists_what_quiet_hours_do_not_hold(service, owner):
@@ -308,11 +356,11 @@ def test_the_page_lists_what_quiet_hours_do_not_hold(service, owner):
                    ("22:00:00", "07:00"), ("ten", "seven"), ("22:00", "07:00\n"), ("\0", "07:00")]
 )  # fmt: skip
 def test_bad_quiet_hours_are_refused_with_a_sentence_and_keep_what_was_typed(owner, begin, end):
-    owner.post(QUIET, {"begin": "21:00", "end": "06:00"})
-    page = owner.refused(QUIET, {"begin": begin, "end": end})
+    owner.post(QUIET, {**DAILY, "begin": "21:00", "end": "06:00"})
+    page = owner.refused(QUIET, {**DAILY, "begin": begin, "end": end})
     (said,) = page.said("alert")
     assert said.endswith(".") and quiet_hours() == "21:00-06:00"
-    assert (page.value("begin"), page.value("end")) == (begin, end)
+    assert windows_of(page) == [(" ".join(DAYS), begin, end)]
 
 
 @pytest.mark.parametrize("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])

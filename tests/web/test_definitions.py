@@ -212,11 +212,13 @@ def test_the_account_shows_and_changes_its_settings(owner):
     wanted = {"timeZone": "Europe/Berlin", "quietHours": "22:00-07:00"}
     assert owner.patch("/account", wanted).json == {"ok": True, "account": wanted}
     assert owner.patch("/account", {"quietHours": "off"}).json["account"] == {**wanted, "quietHours": "off"}
+    weekly = owner.patch("/account", {"quietHours": "MO-FR 22:00-07:00;sa, su 23:00-09:00"}).json["account"]
+    assert weekly["quietHours"] == "mo-fr 22:00-07:00; sa,su 23:00-09:00"
 
 
 ACCOUNT = [
     *(("timeZone", value) for value in (*TEXTS, "", "Berlin", "../etc/passwd")),
-    *(("quietHours", value) for value in (*TEXTS, "", "22-7", "22:00-22:00", "OFF")),
+    *(("quietHours", value) for value in (*TEXTS, "", "22-7", "22:00-22:00", "OFF", "12:00-13:00; mo 12:30-14:00")),
     ("email", "x@example.org"),
     ("plan", "scale"),
 ]
