@@ -25,6 +25,7 @@ class Record(NamedTuple):
     uptime: float | None  # time up, as a share of the time up or down; None if there was neither
     run_times: list[int | None]  # of each ping; None if no start came before it
     outcomes: list[str]  # `success`, `late`, `fail`, `start` or `log` for each ping; `late` for a missing one
+    late_by: list[int | None]  # of each ping; None if it is not late
 
     @property
     def slots(self) -> list[str]:
@@ -51,19 +52,28 @@ def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
     pings, changes = defaultdict[int, Moments](list), defaultdict[int, Moments](list)
     for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
         (changes if is_change else pings)[seq].append((word, at))
-    return {beat.seq: record(beat.state, pings[beat.seq], changes[beat.seq], now) for beat in beats}
+    return {one.seq: record(one.state, pings[one.seq], changes[one.seq], now, one.grace_s * 1000) for one in beats}
 
 
 def record_of(beat: Beat, pings: list[KeptPing], now: int) -> Record:
     """The record of a heartbeat with these pings, newest first."""
-    return record(
-        beat.state, [(ping.kind, ping.received_at) for ping in reversed(pings)], heartbeats.changes(beat.seq), now
-    )
+    moments = [(ping.kind, ping.received_at) for ping in reversed(pings)]
+    return record(beat.state, moments, heartbeats.changes(beat.seq), now, beat.grace_s * 1000)
 
 
-def record(state: str, pings: Moments, changes: Moments, now: int) -> Record:
-    """The record of a heartbeat that is in this state."""
-    return Record(_uptime(changes, now), _run_times(pings), _outcomes(state, pings, changes))
+def record(state: str, pings: Moments, changes: Moments, now: int, grace_ms: int) -> Record:
+    """The record of a heartbeat that is in this state.
+
+    A success is late if the heartbeat was down until then because a ping was missing: it was expected a grace period
+    before that.
+    """
+    missed, is_missing = _missed(changes, {at for kind, at in pings if kind == "fail"})
+    late_by = [at - missed[at] + grace_ms if kind == "success" and at in missed else None for kind, at in pings]
+    outcomes = ["late" if by is not None else kind for (kind, _), by in zip(pings, late_by, strict=True)]
+    newest = next((kind for kind in reversed(outcomes) if kind not in ("start", "log")), "")
+    if state == "late" or (state == "down" and is_missing and newest != "fail"):
+        outcomes.append("late")
+    return Record(_uptime(changes, now), _run_times(pings), outcomes, late_by)
 
 
 def _uptime(changes: Moments, now: int) -> float | None:
@@ -87,23 +97,15 @@ def _run_times(pings: Moments) -> list[int | None]:
     return run_times
 
 
-def _outcomes(state: str, pings: Moments, changes: Moments) -> list[str]:
-    """A success is late if the heartbeat was down until then because a ping was missing."""
-    late_at, is_missing = _lateness(changes, {at for kind, at in pings if kind == "fail"})
-    outcomes = ["late" if kind == "success" and at in late_at else kind for kind, at in pings]
-    newest = next((kind for kind in reversed(outcomes) if kind not in ("start", "log")), "")
-    is_missing = state == "late" or (state == "down" and is_missing and newest != "fail")
-    return [*outcomes, "late"] if is_missing else outcomes
-
-
-def _lateness(changes: Moments, failed_at: set[int]) -> tuple[set[int], bool]:
-    """The times at which it came up after a missing ping, and whether a missing ping last brought it down."""
-    late_at, is_missing, before = set[int](), False, ""
+def _missed(changes: Moments, failed_at: set[int]) -> tuple[dict[int, int], bool]:
+    """When it went down by the time at which it came up after a missing ping; and whether one is missing now."""
+    missed, down_at, before = dict[int, int](), None, ""
     for state, at in changes:
         if state == "down" and before != "paused":  # else it was down when it was paused
-            is_missing = at not in failed_at
+            down_at = None if at in failed_at else at
         elif state == "up":
-            late_at |= {at} if is_missing else set()
-            is_missing = False
+            if down_at is not None:
+                missed[at] = down_at
+            down_at = None
         before = state
-    return late_at, is_missing
+    return missed, down_at is not None

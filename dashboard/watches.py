@@ -135,7 +135,8 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
     }
     pings = newest_pings(beat.seq)
     record = uptime.record_of(beat, pings, clock.now_ms())
-    listed = list(zip(pings, record.outcomes[len(pings) - 1 :: -1], record.run_times[::-1], strict=False))
+    oldest_first = zip(pings[::-1], record.outcomes, record.run_times, record.late_by, strict=False)
+    listed = list(oldest_first)[::-1]
     return render_template(
         "watch.html",
         beat=beat,

@@ -38,7 +38,7 @@ def days(*parts):
     ],
 )
 def test_uptime_is_the_share_of_the_last_30_days_that_were_up_of_those_that_counted(changes, share):
-    assert uptime.record("up", [], changes, NOW).uptime == (None if share is None else pytest.approx(share))
+    assert uptime.record("up", [], changes, NOW, 0).uptime == (None if share is None else pytest.approx(share))
 
 
 @each(
@@ -55,7 +55,7 @@ def test_uptime_is_the_share_of_the_last_30_days_that_were_up_of_those_that_coun
     ],
 )
 def test_a_run_lasts_from_its_latest_start_to_the_next_success_or_failure(pings, run_times):
-    assert uptime.record("up", pings, [], NOW).run_times == run_times
+    assert uptime.record("up", pings, [], NOW, 0).run_times == run_times
 
 
 @each(
@@ -78,12 +78,17 @@ def test_a_run_lasts_from_its_latest_start_to_the_next_success_or_failure(pings,
     ],
 )
 def test_a_ping_is_late_when_it_was_missed_before(state, pings, changes, outcomes):
-    assert uptime.record(state, pings, changes, NOW).outcomes == outcomes
+    assert uptime.record(state, pings, changes, NOW, 0).outcomes == outcomes
+
+
+def test_a_late_ping_is_late_by_the_grace_period_and_the_time_that_the_heartbeat_was_down():
+    pings, changes = [("success", 1), ("start", 6), ("success", 7)], [("up", 1), ("down", 5), ("up", 7)]
+    assert uptime.record("up", pings, changes, NOW, 3).late_by == [None, None, 5]
 
 
 @each("run_times, usual", [([1, 2, None, 3], None), ([40, 41, 90, 39, None, 40, 41], (40, 41))])
 def test_the_middle_half_of_the_runs_is_usual_after_four(run_times, usual):
-    assert uptime.Record(None, run_times, []).usual_run_times == usual
+    assert uptime.Record(None, run_times, [], []).usual_run_times == usual
 
 
 def recorded(moved_clock):

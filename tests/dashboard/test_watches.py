@@ -9,7 +9,7 @@ from store.database import EVERYBODY, transaction
 from tests.support.commands import lines_of
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.rows import each
-from tests.support.times import HOUR_S
+from tests.support.times import HOUR_S, MINUTE_S
 
 FORM = {"name": "Mail", "period": "", "cron": "0 3 * * *", "grace": "1h", "priority": "5"}
 
@@ -99,6 +99,17 @@ def test_uptime_and_run_time_are_listed_and_on_the_page(owner, beat, path, moved
     text = owner.page(path).text
     assert "Uptime, 30 days50 %" in text.replace(" Uptime", "Uptime") and "12 min 5 s · " in text
     assert "Down since 10:42" in text and "failed" in text
+
+
+def test_a_late_ping_says_by_how_much_and_when_it_came(service, owner, beat, path, moved_clock):
+    beat.ping()
+    for later_s in (HOUR_S, 10 * MINUTE_S):  # the time of the ping that is missing, and its grace period
+        moved_clock.advance(later_s)
+        service.work()
+    moved_clock.advance(5 * MINUTE_S)
+    beat.ping()
+    text = owner.page(path).section("Pings")
+    assert "Late by 15 min11:15" in text and "Success10:00" in text
 
 
 def test_a_cron_expression_is_told_in_words_beside_itself(owner, path):
