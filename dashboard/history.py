@@ -121,6 +121,7 @@ def _list(asked: Asked, found: RunPage, span: Span, newest: int, select: str | N
     begin = None if is_first or not found.runs else found.runs[0][0].seq + 1
     keys, alerts = ApiKey.of_account(account.seq), Alert.of_account(account.seq)
     senders = {**{one.id: one.name for one in keys}, **{one.id: one.name for one in alerts}}
+    days_kept = plans.PLANS[account.plan].history_days
     return {
         "asked": asked,
         "terms": terms(asked["search"]),
@@ -139,7 +140,9 @@ def _list(asked: Asked, found: RunPage, span: Span, newest: int, select: str | N
         "keys": [key for key in keys if not key.revoked_at or key.id == asked["sender"]],
         "statuses": STATUSES,
         "priorities": PRIORITIES,
-        "days_kept": plans.PLANS[account.plan].history_days,
+        "days_kept": days_kept,
+        "searched": "" if found.runs else _searched(asked, senders, days_kept),
+        "all_time": _query(asked, since="", until="") if asked["since"] or asked["until"] else None,
         "today": local_time.local_day(clock.now_ms(), account.time_zone),
     }
 
@@ -162,11 +165,8 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
     for words, filters in usual.items():
         is_on = filters.items() <= asked.items()
         yield Chip(words, _query({**asked, **(dict.fromkeys(filters, "") if is_on else filters)}), is_on)
-    begin, until = asked["since"], asked["until"]
-    days = f"{begin} to {until}" if begin and until else f"From {begin}" if begin else f"Until {until}"
-    days = begin if begin == until else days
     others = {
-        ("since", "until"): days if begin or until else "",
+        ("since", "until"): _days_words(asked),
         ("sender",): senders.get(asked["sender"], ""),
         ("status",): asked["status"].capitalize(),
         ("priority",): asked["priority"] and f"Priority {asked['priority']}",
@@ -174,6 +174,24 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
     for names, words in others.items():
         if words and {name: asked[name] for name in names} not in usual.values():
             yield Chip(words, _query({**asked, **dict.fromkeys(names, "")}), True)
+
+
+def _days_words(asked: Asked) -> str:
+    """The wanted days, if any are."""
+    begin, until = asked["since"], asked["until"]
+    if begin == until:
+        return begin
+    return f"{begin} to {until}" if begin and until else f"From {begin}" if begin else f"Until {until}"
+
+
+def _searched(asked: Asked, senders: dict[str, str], days_kept: int) -> str:
+    """What an empty page of the history was searched for, beside the words, as a sentence."""
+    week = local_time.last_days(7, current().account.time_zone, clock.now_ms())
+    is_week = (asked["since"], asked["until"]) == (week[0], "")
+    days = "In the last 7 days" if is_week else _days_words(asked) or f"In the {days_kept:,} days that are kept"
+    name = senders.get(asked["sender"])
+    more = [f"{field} {asked[field]}" for field in ("status", "priority") if asked[field]]
+    return ", ".join([days, f"sent by {page.isolated(name) if name else 'any sender'}", *more]) + "."
 
 
 def part_asked() -> str:

@@ -87,10 +87,25 @@ def test_a_match_deep_in_a_body_is_shown(owner, caller):
     assert len(page.text) < 1500
 
 
-def test_an_empty_result_names_the_search(owner, caller):
+@each(
+    "asked, said, ways",
+    [
+        ({}, "In the 365 days that are kept, sent by any sender.", [HISTORY]),
+        ({"since": "2026-11-15"}, "In the last 7 days, sent by any sender.", [address(search="none"), HISTORY]),
+        (
+            {"since": "2026-11-03", "until": "2026-11-05", "priority": "high"},
+            "2026-11-03 to 2026-11-05, sent by any sender, priority high.",
+            [address(search="none", priority="high"), HISTORY],
+        ),
+    ],
+)
+def test_an_empty_result_names_the_search_and_offers_all_time(owner, caller, asked, said, ways):
     caller.send()
-    page = owner.page(address(search="no such thing"))
-    assert page.rows() == [] and "No match" in page.text and "no such thing" in page.text
+    page = owner.page(address(search="none", **asked))
+    empty = page.section("No match for “none”")
+    assert page.rows() == [] and said in empty
+    links = {link["href"] for link in page.all("a") if "button" in link.get("class", "").split()}
+    assert set(ways) <= links and ("Search all time" in empty) == (len(ways) == 2)
 
 
 # --- filters ------------------------------------------------------------------------------------------------
