@@ -64,7 +64,7 @@ def _devices_page(problem: Problem | None = None, fetching: Subscription | None 
         warnings=push.warnings(account.email).values(),
         without=LAST_IS_GONE
         if find_receivers(account.seq).last_was_dead
-        else "No devices yet. Notifications are only saved to History.",
+        else "Until one is added, notifications are only saved to History.",
         names={kind: provider.name for kind, provider in PROVIDERS.items()},
         by_hand=_added_by_hand(),
         configured=push.configured(),

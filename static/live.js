@@ -6,11 +6,15 @@ const POLL_MS = 5000;
 
 const news = document.querySelector("[data-news]"), first = document.querySelector('[data-live^="/"]');
 
-// Makes a change, and scrolls by as much as it moves the element: that stays under the finger.
+// Makes a change, and scrolls by as much as it moves the element: that stays under the finger. A page that is too short
+// for that is made longer.
 function keeping(element, change) {
   const before = element?.getBoundingClientRect().top;
   change();
-  if (element?.isConnected) scrollBy(0, element.getBoundingClientRect().top - before);
+  if (!element?.isConnected) return;
+  const moved = element.getBoundingClientRect().top - before;
+  if (moved > 0) document.body.style.minHeight = `${innerHeight + scrollY + moved}px`;
+  scrollBy(0, moved);
 }
 
 async function lookForNews() {
@@ -20,10 +24,8 @@ async function lookForNews() {
   if (answer.redirected || !answer.ok) return;
   const many = (await answer.json()).new, link = news.firstChild, words = `${many} new`;
   if (!many || link.textContent === words) return;
-  keeping(news.nextElementSibling, () => {
-    link.lastChild.textContent = words;
-    link.hidden = false;
-  });
+  link.lastChild.textContent = words;
+  link.hidden = false;
 }
 
 // The parts with `data-live` are put anew when they have changed, but not while somebody is about to press a button in

@@ -89,20 +89,26 @@ def test_devices_do_not_jump_in_a_browser_that_gets_notifications(phone, width):
     assert jumps(phone.page) == []
 
 
+@pytest.mark.parametrize("rows, height", [(12, 500), (2, 1600)])  # a page that scrolls, and one too short for that
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
-def test_home_and_history_do_not_jump_when_they_change_by_themselves(page, site, path, width):
+def test_home_and_history_do_not_jump_when_they_change_by_themselves(page, site, path, width, rows, height):
     page.add_init_script(OBSERVE)
-    page.set_viewport_size({"width": width, "height": 500})
+    page.set_viewport_size({"width": width, "height": height})
     site.service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
-    for number in range(12):
+    for number in range(rows):
         site.send(f"Bell {number}", "x")
     page.goto(site.base + path)
     settle(page)
+    row = page.locator("a.row.n").first
+    before = row.bounding_box()["y"]
     site.send("Freezer", acknowledge=True)
     page.clock.run_for(5_000)
     expect(page.get_by_role("link", name="1 new")).to_be_visible()
+    if path == "/app/":
+        expect(page.get_by_role("button", name="Acknowledge Freezer")).to_be_attached()
     assert jumps(page) == []
+    assert abs(row.bounding_box()["y"] - before) < 1
 
 
 def test_watches_change_by_themselves(page, site):

@@ -93,6 +93,20 @@ def test_no_row_is_wider_than_its_panel(owners_page, site):
     assert panel["x"] < row["x"] and row["x"] + row["width"] < panel["x"] + panel["width"]
 
 
+def test_words_are_written_in_the_font_of_the_page_and_templates_in_that_of_code(alert, site):
+    font = "(field) => getComputedStyle(field).fontFamily === getComputedStyle(document.body).fontFamily"
+    assert not alert.page.get_by_label("Text", exact=True).evaluate(font)
+    alert.page.goto(f"{site.base}/app/ring")
+    assert alert.page.get_by_label("Text", exact=True).evaluate(font)
+
+
+def test_settings_below_a_form_keep_their_distance(alert, site):
+    alert.page.goto(f"{alert.page.url.partition('?')[0]}?tab=settings")
+    tops = alert.page.locator("main .group").evaluate_all(TOP)
+    bottoms = alert.page.locator("main .group").evaluate_all(LEFT.replace("left", "bottom"))
+    assert [top - bottom for top, bottom in zip(tops[1:], bottoms, strict=False)] == [32, 32]
+
+
 def test_a_long_template_does_not_grow_its_field_beyond_the_screen(alert):
     alert.page.get_by_label("Text", exact=True).fill("{{ a }}\n" * 80)
     assert alert.page.get_by_label("Text", exact=True).bounding_box()["height"] < 300

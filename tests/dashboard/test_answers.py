@@ -41,6 +41,15 @@ def test_an_answer_on_the_page_is_the_answer_of_no_device(owner, caller, asked, 
     assert page.forms("/answer") == [] and "Log <b>" in page.main
 
 
+def test_an_answered_question_is_calm(owner, caller, browser):
+    fields = {"title": "Deploy?", "body": "7", "actions": ANSWERS, "priority": "high"}
+    asked = caller.post("/notifications/send", fields).json["notification"]["id"]
+    assert "High priority" in notification_page(owner, asked).section("Deploy?").partition("Delete")[0]
+    answer(owner, asked, position="0")
+    page = notification_page(owner, asked)
+    assert "High priority" not in page.main and "Priorityhigh" in page.main
+
+
 def test_an_answer_on_a_device_is_shown_with_its_name(service, owner, caller, browser, asked, moved_clock):
     press(service, paths(browser)["Yes"])
     moved_clock.advance(DAY_S)

@@ -284,7 +284,7 @@ def test_a_device_is_removed_only_after_a_second_question(owner, browser):
 def test_a_device_is_removed_by_its_button(service, owner, browser):
     (action,) = owner.page("/app/devices").forms("/remove")
     page = owner.done(action, leads_to="/app/devices")
-    assert "Device removed" in page.text and "No devices yet" in page.text
+    assert "Device removed" in page.text and "No device yet" in page.text
     service.caller().send()
     assert browser.pushes == []
 

@@ -6,7 +6,7 @@ from tests.support.pages import HISTORY, address, all_pages, notification_page, 
 
 def listed(page):
     """The title of each row without its prefix, with how many it stands for."""
-    return [row.removeprefix("MCP - ") for row in page.titles()], page.texts_of("span", **{"class": "times"})
+    return [row.removeprefix("MCP - ") for row in page.titles()], page.texts_of("span", **{"class": "badge"})
 
 
 def test_alike_notifications_are_one_row_that_links_to_the_newest(owner, caller):
