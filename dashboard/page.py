@@ -81,7 +81,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "day": day}
     times |= {"lasting": in_words, "took": took}
     texts = {
         "number": number,

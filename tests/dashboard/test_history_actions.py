@@ -223,4 +223,4 @@ def test_home_says_what_quiet_hours_hold_and_until_when(service, owner, moved_cl
     assert "1 held, arrives today 12:00." in owner.page("/app/").main
     moved_clock.advance(2 * 60 * MINUTE_S)
     service.work()
-    assert "Next: tomorrow 09:00 to 12:00 Nothing is held." in owner.page("/app/").main
+    assert "Tomorrow 09:00 to 12:00 Nothing is held." in owner.page("/app/").main

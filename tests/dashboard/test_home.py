@@ -369,7 +369,7 @@ def test_a_day_says_how_many_of_its_notifications_failed(service, owner, browser
 
 
 @pytest.mark.parametrize(
-    "hours, said", [("22:00-07:00", "Next: 22:00 to 07:00"), ("09:00-12:00", "Quiet now, until 12:00")]
+    "hours, said", [("22:00-07:00", "Tonight 22:00 to 07:00"), ("09:00-12:00", "Quiet now, until 12:00")]
 )
 def test_the_quiet_hours_are_shown(service, owner, hours, said):
     assert "Quiet hours" not in owner.page("/app/").texts_of("h2")

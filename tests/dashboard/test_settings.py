@@ -369,10 +369,10 @@ def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
 
 
 WINDOWS = [  # zone, window, now, what the page says
-    ("UTC", "22:00-07:00", "2026-11-21T10:00", ("today 22:00", "tomorrow 07:00")),
-    ("UTC", "22:00-07:00", "2026-11-21T23:30", ("Quiet now", "tomorrow 07:00")),
-    ("Asia/Tokyo", "22:00-07:00", "2026-11-21T10:00", ("today 22:00", "tomorrow 07:00")),
-    ("Europe/Berlin", "02:10-02:50", "2026-03-28T12:00", ("Mon 30 Mar 02:10", "Mon 30 Mar 02:50")),  # not on the 29th
+    ("UTC", "22:00-07:00", "2026-11-21T10:00", "Tonight 22:00 to 07:00"),
+    ("UTC", "22:00-07:00", "2026-11-21T23:30", "Quiet now, until 07:00"),
+    ("Asia/Tokyo", "22:00-07:00", "2026-11-21T10:00", "Tonight 22:00 to 07:00"),
+    ("Europe/Berlin", "02:10-02:50", "2026-03-28T12:00", "Mon 30 Mar 02:10 to 02:50"),  # not on the 29th
 ]
 
 
@@ -382,8 +382,7 @@ def test_the_next_window_is_told_in_words(service, owner, moved_clock, zone, win
     owner.sign_in()
     account_set(service, "--timezone", zone, "--quiet-hours", window)
     heading = owner.page(QUIET).texts_of("h2")[0]
-    assert all(words in heading for words in said), heading
-    assert ("Quiet now" in heading) == (said[0] == "Quiet now")
+    assert heading == said
 
 
 # --- quiet hours: what is held ------------------------------------------------------------------------------
