@@ -252,6 +252,7 @@ ROUTES = (
     owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
     owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
     owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),
+    owners("POST", "/devices/<device_id>/quiet", dashboard.devices.set_quiet_hours),
     owners("POST", "/devices/<device_id>/remove", dashboard.devices.remove_device),
     owners("GET", "/keys", dashboard.keys.show_keys),
     owners("POST", "/keys", dashboard.keys.create_key),

@@ -310,6 +310,7 @@ class ActiveDevice(NamedTuple):
     auth: str | None
     origin: str | None
     min_priority: int  # lower ones are not pushed to it
+    quiet_hours: str | None
 
 
 class Device(Model):
@@ -337,6 +338,7 @@ class Device(Model):
     resync_token_hash = peewee.BlobField(null=True)
     min_priority = peewee.IntegerField(default=1)
     poll_hash = peewee.TextField(null=True)
+    quiet_hours = peewee.TextField(null=True)
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
 
     NOTE_DELIVERED = (
@@ -370,11 +372,6 @@ class Device(Model):
         return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
 
     @classmethod
-    def count_all(cls) -> int:
-        """How many devices all accounts have, without removed ones."""
-        return cls.select().where(cls.removed_at.is_null()).count()
-
-    @classmethod
     def find(cls, account_seq: int, device_id: str) -> "Device | None":
         """A device of the account that is not removed."""
         return cls.first("account_seq = ? AND id = ? AND removed_at IS NULL", account_seq, device_id)
@@ -401,9 +398,10 @@ class Device(Model):
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
-    def count_of_kind(cls, kind: str) -> int:
-        """How many devices of that kind all accounts have."""
-        return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
+    def count_all(cls, kind: str | None = None) -> int:
+        """How many devices (of that kind) all accounts have, without removed ones."""
+        of_kind = (cls.kind == kind,) if kind else ()
+        return cls.select().where(cls.removed_at.is_null(), *of_kind).count()
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:

@@ -10,7 +10,7 @@ CREATE TABLE account (
     password_hash TEXT,                    -- NULL until the owner sets a password through a one-time link
     plan TEXT NOT NULL CHECK (plan IN ('starter', 'pro', 'scale')),
     time_zone TEXT NOT NULL,               -- IANA name
-    quiet_hours TEXT,                      -- 'HH:MM-HH:MM' in the account's time zone
+    quiet_hours TEXT,                      -- windows of the week in the account's time zone (core/week_windows.py)
     created_at INTEGER NOT NULL,
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
@@ -191,7 +191,8 @@ CREATE TABLE device (
     last_seen_at INTEGER,                  -- when the web app was last opened in this browser
     resync_token_hash BLOB,                -- SHA-256 of the token with which its service worker renews the subscription
     min_priority INTEGER NOT NULL DEFAULT 1 CHECK (min_priority BETWEEN 1 AND 5), -- lower ones are not pushed to it
-    poll_hash TEXT                         -- ntfy: SHA-256 of the topic's address, by which NTFY_UPSTREAM wakes an iPhone
+    poll_hash TEXT,                        -- ntfy: SHA-256 of the topic's address, by which NTFY_UPSTREAM wakes an iPhone
+    quiet_hours TEXT                       -- windows of the week in which nothing is pushed to it, as an account's
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
@@ -203,7 +204,8 @@ CREATE INDEX device_of_topic ON device (token) WHERE kind = 'ntfy' AND removed_a
 CREATE TABLE delivery (
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
     device_seq INTEGER NOT NULL,           -- no foreign key: purging a device would make SQLite scan this table
-    status TEXT NOT NULL CHECK (status = 'delivered' OR status = 'pending' OR status = 'failed'),
+    status TEXT NOT NULL                   -- 'quiet': not pushed, now or later, in the device's quiet hours
+        CHECK (status = 'delivered' OR status = 'pending' OR status = 'failed' OR status = 'quiet'),
     attempts INTEGER NOT NULL,
     next_attempt_at INTEGER,               -- while pending: when the retry is due; a claim moves it to the end of its lease
     answered_at INTEGER,

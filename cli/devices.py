@@ -6,6 +6,7 @@ from flask import current_app
 import push
 from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json
 from core import accounts, devices
+from core.week_windows import EXAMPLES
 from models import Device
 from process import clock
 from providers import PROVIDERS
@@ -62,12 +63,16 @@ def list_devices(email: str, as_json: bool) -> None:
 @device.command("set")
 @click.argument("email")
 @click.argument("device_id")
-@click.option("--min-priority", type=PRIORITY, required=True, help="Push only this priority and higher.")
-def set_device(email: str, device_id: str, min_priority: str) -> None:
-    """Change a device."""
-    owner = accounts.find_account(email)
-    changed = devices.change_device(owner.seq, device_id, {"minPriority": number_or_word(min_priority)})
-    click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher."))
+@click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher.")
+@click.option("--quiet-hours", metavar="HOURS|off", help=f"Push nothing during these hours: {EXAMPLES}.")
+def set_device(email: str, device_id: str, min_priority: str | None, quiet_hours: str | None) -> None:
+    """Change a device. Options that are left out keep their value."""
+    if min_priority is None and quiet_hours is None:
+        raise click.UsageError("Use --min-priority, --quiet-hours or both.")
+    settings = {"minPriority": min_priority and number_or_word(min_priority), "quietHours": quiet_hours}
+    changed = devices.change_device(accounts.find_account(email).seq, device_id, settings)
+    hours = f"quiet hours {changed.quiet_hours}" if changed.quiet_hours else "no quiet hours"
+    click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher, {hours}."))
 
 
 @device.command("remove")

@@ -141,7 +141,7 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
 
 def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     notification, is_repeat = alarm.notification, alarm.state == "waiting"
-    devices = receivers(alarm.account_seq, notification.content.priority).devices
+    devices = _awake(alarm, now)
     if not is_repeat:
         body = acknowledged_on(alarm.device)
         seen = notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
@@ -151,6 +151,16 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     pushed = fetching.pushed_to(devices)
     attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in pushed]
     return _Turn(alarm, due_at, lease, attempts, [device for device in devices if device not in pushed])
+
+
+def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
+    """The devices to push to now: without those in their quiet hours, also if the notification came in them."""
+    content = alarm.notification.content
+    devices = receivers(alarm.account_seq, content.priority, now).devices
+    if not any(device.quiet_hours for device in devices):
+        return devices
+    left_out = deliveries.quiet_on(alarm.notification.seq)
+    return [device for device in devices if device.seq not in left_out]
 
 
 def acknowledged_on(device: str | None) -> str:

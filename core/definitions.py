@@ -13,6 +13,7 @@ from typing import Any
 from core import accounts, alerts, heartbeats, local_time, metric_rules, presets, week_windows
 from core.local_time import COLLECTED_MS
 from core.plans import PLANS
+from core.week_windows import OFF
 from models import Account, Alert
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_rules
@@ -337,20 +338,13 @@ KINDS = (ALERT, HEARTBEAT, RULE)
 
 # --- the account ---
 
-OFF = "off"  # quiet hours that are switched off
-
 
 def _zone(value: Any, field: str) -> str:
     with _spelled({"time_zone": field}):
         return local_time.checked_zone(_text(value, field))
 
 
-def _quiet_hours(value: Any, field: str) -> str:
-    with _spelled({"": field}):
-        return OFF if value == OFF else week_windows.checked(_text(value, field))
-
-
-ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": _quiet_hours}
+ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": week_windows.checked_setting}
 
 
 def account_fields(account: Account) -> Fields:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
-from core.devices import chosen, of_priority
+from core.devices import awake, chosen
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
@@ -49,6 +49,7 @@ from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
 MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt`
+NOBODY = Receivers([], False, 0)
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
@@ -60,17 +61,18 @@ _full_until_s: dict[int, float] = {}  # by account: until when its backlog count
 class Sent(NamedTuple):
     """A notification as it is answered to its sender, and the number of devices it was pushed to at once.
 
-    `replayed` if an earlier request with the same Idempotency-Key made it.
+    `replayed` if an earlier request with the same Idempotency-Key made it; `quiet` devices are in their quiet hours.
     """
 
     notification: Recorded
     devices: int = 0
     replayed: bool = False
+    quiet: int = 0
 
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.notification.status, self.devices, self.notification.content.priority)
+        return shown_status(self.notification.status, self.devices, self.notification.content.priority, self.quiet)
 
 
 def reset() -> None:
@@ -131,13 +133,13 @@ def _record_and_attempt(
             notification = _insert(sender, content, "held", found, now)  # `scheduled` releases it
             if device_ids is not None:
                 scheduled.choose_devices(notification.seq, device_ids)
+            found = NOBODY
         else:
             notification = record(sender, content, found, now + LEASE_MS, now)
-        devices = [] if is_later else found.devices
         if request:
-            is_asked = bool(fetching.pushed_to(devices))
+            is_asked = bool(fetching.pushed_to(found.devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
-    return _attempt("send", sender, notification, devices, request)
+    return _attempt("send", sender, notification, found, request)
 
 
 def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
@@ -145,7 +147,7 @@ def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
     found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone), now)
     if not found.may_send:
         raise Refused(401)
-    return of_priority(found, content.priority)
+    return awake(found, content.priority, sender.time_zone, now)
 
 
 def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
@@ -176,8 +178,8 @@ def deliver_event_again(account: Account, alert_id: str, content: Content) -> Se
 
 def _record_event(
     account_seq: int, looked_up: tuple[AlertSender, Receivers] | None, content: Content, now: int
-) -> tuple[AlertSender, NotificationRow, list[ActiveDevice]] | None:
-    """The alert, the notification, and the devices to push it to now; None if the alert is inactive.
+) -> tuple[AlertSender, NotificationRow, Receivers] | None:
+    """The alert, the notification, and the receivers to push it to now; None if the alert is inactive.
 
     `Refused` (404) if the account has no such alert. Call in `transaction()`.
     """
@@ -190,11 +192,11 @@ def _record_event(
     Alert.note_event(alert.alert_seq, now)
     content = alarms.within_room(account_seq, content).prefixed()
     if holding.is_held(alert, content.priority, now, now):
-        return alert, hold(alert, content, found, now), []
-    found = of_priority(found, content.priority)
+        return alert, hold(alert, content, found, now), NOBODY
+    found = awake(found, content.priority, alert.time_zone, now)
     if found.devices and _has_full_backlog(account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications wait already")
-    return alert, record(alert, content, found, now + LEASE_MS, now), found.devices
+    return alert, record(alert, content, found, now + LEASE_MS, now), found
 
 
 def _has_full_backlog(account_seq: int) -> bool:
@@ -222,16 +224,18 @@ def record(sender: Sender, content: Content, found: Receivers, due_at: int, now:
     The background threads attempt it at `due_at`, unless the request that made it is faster.
     """
     notification = _insert(sender, content, first_status(found, content.priority), found, now)
-    begin(notification, found.devices, due_at, now)
+    begin(notification, found, due_at, now)
     return notification
 
 
-def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: int, now: int) -> None:
-    """Begin the delivery of a stored notification to these devices; call inside `transaction()`."""
+def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int) -> None:
+    """Begin the delivery of a stored notification to these receivers; call inside `transaction()`."""
     content = notification.content
-    if devices:
-        fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
-        buttons.add(notification, devices, now)
+    if found.devices:
+        fetching.add_deliveries(notification.seq, found.devices, due_at, content.expires_at, now)
+        buttons.add(notification, found.devices, now)
+    if found.quiet:
+        deliveries.add_quiet(notification.seq, found.quiet, now)
     if content.acknowledge:
         stored_alarms.begin([notification.seq], now)
     if due_at <= now:
@@ -264,7 +268,7 @@ def first_status(found: Receivers, priority: int | None = None) -> str:
         return "delivered"  # it is only for the history
     if found.devices:
         return "pending"
-    return "failed" if found.last_was_dead else "delivered"
+    return "failed" if found.last_was_dead else "delivered"  # also with devices in their quiet hours alone
 
 
 def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
@@ -305,20 +309,20 @@ def _attempt(
     source: str,
     sender: Sender,
     notification: NotificationRow,
-    devices: list[ActiveDevice],
+    found: Receivers,
     request: IdempotentRequest | None = None,
 ) -> Sent:
-    """Push the notification to these devices, if there are any, and return it as it is then.
+    """Push the notification to these receivers, if there are any, and return it as it is then.
 
     The answer to `request` is kept, to be replayed.
     """
-    pushed = fetching.pushed_to(devices)
-    if len(pushed) < len(devices):
+    pushed = fetching.pushed_to(found.devices)
+    if len(pushed) < len(found.devices):
         streams.hub.wake(sender.account_seq)
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     count("notifications", source, notification.status)
-    return Sent(notification, len(devices))
+    return Sent(notification, len(found.devices), quiet=len(found.quiet))
 
 
 def _push_and_settle(

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
-from core import shown_once
+from core import shown_once, week_windows
+from core.local_time import is_quiet
 from core.pieces import ROWS, in_pieces
-from models import Device, sha256_of
+from models import Account, Device, sha256_of
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
 from store import deliveries, notifications
@@ -26,19 +27,24 @@ BROWSER = WebPush.kind
 UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
-def receivers(account_seq: int, priority: int | None = None) -> Receivers:
-    """The account's devices that a notification of this priority (None: the default) is pushed to."""
-    return of_priority(find_receivers(account_seq), priority)
+def receivers(account_seq: int, priority: int | None, now: int) -> Receivers:
+    """The account's devices that a notification of this priority (None: the default) is pushed to now."""
+    found = find_receivers(account_seq)
+    account = Account.with_seq(account_seq) if any(device.quiet_hours for device in found.devices) else None
+    return awake(found, priority, account.time_zone if account else "", now)
 
 
-def of_priority(found: Receivers, priority: int | None) -> Receivers:
-    """The receivers to which a notification of this priority (None: the default) is pushed."""
+def awake(found: Receivers, priority: int | None, time_zone: str, now: int) -> Receivers:
+    """The receivers to which a notification of this priority (None: the default) is pushed now."""
     number = priority or DEFAULT_PRIORITY
     if not found.devices:
         return found
     devices = [device for device in found.devices if number >= device.min_priority]
     if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]
+    quiet = [device for device in devices if device.quiet_hours and is_quiet(device.quiet_hours, time_zone, now)]
+    if quiet:
+        return found._replace(devices=[device for device in devices if device not in quiet], quiet=tuple(quiet))
     return found._replace(devices=devices)
 
 
@@ -46,14 +52,15 @@ def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:
     """The receivers with only the devices that have these ids (None: all)."""
     if device_ids is None:
         return found
-    return found._replace(devices=[device for device in found.devices if device.id in device_ids])
+    devices, quiet = ([one for one in some if one.id in device_ids] for some in (found.devices, found.quiet))
+    return found._replace(devices=devices, quiet=tuple(quiet))
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
     """Add a device, or update the account's device with this token.
 
-    `registration` holds a kind, the address (a token, or a subscription for Web Push) and, optionally, a name and the
-    least priority to push. `key_seq` is the API key that adds it. `Refused` (400) names a wrong value.
+    `registration` holds a kind, the address (a token, or a subscription for Web Push) and, optionally, what
+    `change_device` takes. `key_seq` is the API key that adds it. `Refused` (400) names a wrong value.
     """
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
@@ -158,7 +165,7 @@ def _move(device: Device, values: dict[str, Any]) -> None:
 
 
 def change_device(account_seq: int, device_id: str, settings: dict[str, Any], key_seq: int | None = None) -> Device:
-    """Change the name and the least priority to push (`minPriority`), as far as `settings` has them.
+    """Change the name, the least priority to push and the quiet hours, as far as `settings` has them.
 
     For its owner, or for the API key that added it. `Refused` (400) names a wrong value, (404) if there is no such
     device.
@@ -175,6 +182,9 @@ def _settings(sent: dict[str, Any]) -> dict[str, Any]:
         values["name"] = checked_name(name)
     if sent.get("minPriority") is not None:
         values["min_priority"] = checked_priority(sent["minPriority"], "minPriority")
+    if sent.get("quietHours") is not None:
+        hours = week_windows.checked_setting(sent["quietHours"], "quietHours")
+        values["quiet_hours"] = None if hours == week_windows.OFF else hours
     return values
 
 

@@ -70,7 +70,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
         now = clock.now_ms()  # read inside, so that streams of other processes do not pass it over
         seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
         priority = None if highest == DEFAULT_PRIORITY else highest
-        found = receivers(account_seq, priority)
+        found = receivers(account_seq, priority, now)
         status = delivery.first_status(found, priority)
         if len(seqs) == 1:
             pushed = seqs[0]
@@ -81,7 +81,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
             pushed = notifications.add_digest(account_seq, content, status, now)
             held_notifications.put_in_digest(seqs, pushed)
             alarms.begin(seqs, now)
-        delivery.begin(notifications.one(pushed), found.devices, now, now)
+        delivery.begin(notifications.one(pushed), found, now, now)
     return len(seqs)
 
 

@@ -204,7 +204,7 @@ def _redis(settings: Settings) -> tuple[str, str]:
 def _provider(kind: str, settings: Settings) -> tuple[str, str]:
     provider = push.provider_of(kind)
     if kind not in push.configured():
-        waiting = Device.count_of_kind(kind)
+        waiting = Device.count_all(kind)
         if not waiting:
             return "ok", "not configured: only native apps need it."
         need = f"{waiting} of the devices need it: what is sent to them stays pending."

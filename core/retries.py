@@ -12,7 +12,9 @@ import push
 from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.batches import Batches
+from core.local_time import is_quiet
 from core.pieces import ROWS, for_each_account, in_pieces
+from models import Account
 from process import clock
 from providers import PROVIDERS
 from providers.base import Answer, Outcome
@@ -68,9 +70,23 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
 def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
     """Claim these attempts of an account, and make the claimed ones."""
     with transaction(account_seq):
-        attempts = deliveries.claim(batch, due_by, due_by + LEASE_MS)
+        attempts = _awake(account_seq, deliveries.claim(batch, due_by, due_by + LEASE_MS))
     if attempts:
         _make(account_seq, attempts)
+
+
+def _awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
+    """The attempts without those to devices in their quiet hours, which are not made; call inside `transaction()`."""
+    account = Account.with_seq(account_seq) if any(attempt.device.quiet_hours for attempt in attempts) else None
+    if account is None:
+        return attempts
+    now, left, quiet = clock.now_ms(), list[Attempt](), list[Attempt]()
+    for attempt in attempts:
+        (quiet if is_quiet(attempt.device.quiet_hours, account.time_zone, now) else left).append(attempt)
+    for attempt in quiet:
+        deliveries.silence(attempt.notification.seq, attempt.device.seq, now)
+    notifications.settle_all({attempt.notification.seq for attempt in quiet})
+    return left
 
 
 def _make(account_seq: int, attempts: list[Attempt]) -> None:

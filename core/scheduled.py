@@ -51,6 +51,6 @@ def _release(seq: int, account_seq: int, now: int) -> None:
         notifications.release(seq, "failed", now)
         alarms.end([seq], "expired")
         return
-    found = chosen(receivers(account_seq, content.priority), queries.chosen_devices(seq))
+    found = chosen(receivers(account_seq, content.priority, now), queries.chosen_devices(seq))
     notifications.release(seq, delivery.first_status(found, content.priority), now)
-    delivery.begin(notification, found.devices, now, now)
+    delivery.begin(notification, found, now, now)

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wire.errors import Refused
 
@@ -18,6 +18,7 @@ DAYS |= {"su": "Sunday"}
 NUMBERS = {word: number for number, word in enumerate(DAYS)}
 MINUTES_A_DAY, MINUTES_A_WEEK = 1_440, 7 * 1_440
 MAX_WINDOWS = 14
+OFF = "off"  # quiet hours that are switched off
 MAX_SHOWN = 100  # characters of a text that is refused
 TIME = r"([01][0-9]|2[0-3]):([0-5][0-9])"
 DAY = f"(?:{'|'.join(DAYS)})"
@@ -52,6 +53,16 @@ def checked(text: str) -> str:
     if _edges(windows) == (0, MINUTES_A_WEEK):
         raise Refused(400, "Quiet hours must leave some time: these are the whole week.")
     return "; ".join(window.text for window in windows)
+
+
+def checked_setting(value: Any, field: str) -> str:
+    """`off`, or quiet hours as `checked` returns them; `Refused` (400) names the field."""
+    if not isinstance(value, str):
+        raise Refused(400, f"{field} must be a string.", field=field)
+    try:
+        return OFF if value == OFF else checked(value)
+    except Refused as refused:
+        raise Refused(400, f"{field}: {refused.message}", field=field) from None
 
 
 def _window(text: str) -> Window:

@@ -6,8 +6,9 @@ from flask import Response, current_app, redirect, render_template
 from markupsafe import Markup
 
 import push
-from core import delivery, devices
+from core import delivery, devices, week_windows
 from core.attention import LAST_IS_GONE
+from core.week_windows import OFF
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Device
@@ -193,6 +194,21 @@ def set_priority(device_id: str) -> Page:
     higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
     received = "all priorities" if device.min_priority == MIN_PRIORITY else f"only priority {word}{higher}"
     return page.back_to(DEVICES, f"This device now receives {received}.")
+
+
+def set_quiet_hours(device_id: str) -> Page:
+    """POST /app/devices/{id}/quiet: sets the `hours`; empty ones switch them off."""
+    hours = request.form.get("hours", "").strip()
+    try:
+        device = devices.change_device(current().account.seq, device_id, {"quietHours": hours or OFF})
+    except Refused as refused:
+        problem = Problem.of(refused)
+        message = problem.message.partition(": ")[2] or problem.message
+        return _devices_page(Problem(message, f"hours-{device_id}"), hours=hours), 422
+    words = (
+        f"is now quiet {week_windows.in_words(device.quiet_hours)}" if device.quiet_hours else "has no quiet hours"
+    )
+    return page.back_to(DEVICES, f"This device {words}.")
 
 
 def remove_device(device_id: str) -> Page:

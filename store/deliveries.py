@@ -66,6 +66,7 @@ INSERT = (
     " VALUES (?, ?, 'pending', 0, ?)"
 )
 ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
+INSERT_QUIET = INSERT.replace("'pending'", "'quiet'").replace("next_attempt_at", "answered_at")
 INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
     "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
@@ -114,6 +115,11 @@ END = (
     "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
     " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
 )
+SILENCE = (
+    "UPDATE delivery SET status = 'quiet', next_attempt_at = NULL, answered_at = ?, error = NULL"
+    " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+)
+QUIET_ON = "SELECT device_seq FROM delivery WHERE notification_seq = ? AND status = 'quiet'"
 FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
 ANSWER = (
     "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
@@ -144,6 +150,22 @@ def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_att
     """A pending delivery to each of these devices that has none."""
     for device in devices:
         run(INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
+
+
+def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
+    """A delivery to each of these devices, which is not made; call inside `transaction()`."""
+    for device in devices:
+        run(INSERT_QUIET, (notification_seq, device.seq, now))
+
+
+def silence(notification_seq: int, device_seq: int, now: int) -> None:
+    """Make this delivery, if it is pending, one that is not made; call inside `transaction()`."""
+    run(SILENCE, (now, notification_seq, device_seq))
+
+
+def quiet_on(notification_seq: int) -> list[int]:
+    """The devices (their seqs) on whose quiet hours this notification fell."""
+    return select_numbers(QUIET_ON, (notification_seq,))
 
 
 def due_devices(now: int) -> list[DueDevice]:

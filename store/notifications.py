@@ -64,11 +64,14 @@ class NotificationRow(NamedTuple):
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
 
-def shown_status(status: str, devices: int, priority: int | None = None) -> str:
-    """The status as the owner reads it: without a device, a notification was stored and not delivered."""
+def shown_status(status: str, devices: int, priority: int | None = None, quiet: int = 0) -> str:
+    """The status as the owner reads it: without a device, a notification was stored and not delivered.
+
+    `quiet` is the number of devices in whose quiet hours it came.
+    """
     if status != "delivered" or devices:
         return status
-    return "stored, not pushed" if priority == MIN_PRIORITY else "stored, no device"
+    return "stored, not pushed" if priority == MIN_PRIORITY or quiet else "stored, no device"
 
 
 class HistoryPage(NamedTuple):
@@ -99,6 +102,7 @@ class Entry(NamedTuple):
     in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
+    quiet: int  # how many were not, in their quiet hours
     replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
     is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
@@ -108,7 +112,8 @@ class Entry(NamedTuple):
     def shown_status(self) -> str:
         """The status as the owner reads it."""
         stood_for = self.digest_seq and not self.in_digest  # a newer one with its tag was delivered instead
-        return shown_status(self.status, self.devices, MIN_PRIORITY if stood_for else self.content.priority)
+        priority = MIN_PRIORITY if stood_for else self.content.priority
+        return shown_status(self.status, self.devices, priority, self.quiet)
 
 
 class LatestOfAlert(NamedTuple):
@@ -191,7 +196,8 @@ SOURCES = {
 }
 OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
 DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
-OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES})"}
+OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES} AND status <> 'quiet')"}
+OUTCOME["quiet"] = f"{DEVICES} AND status = 'quiet')"
 ENTRY = (
     f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
     " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"

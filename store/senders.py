@@ -129,10 +129,11 @@ class AlertSender(NamedTuple):
 class Receivers(NamedTuple):
     """The receivers of an account's notifications, and whether the sender may send."""
 
-    devices: list[ActiveDevice]
+    devices: list[ActiveDevice]  # to push to; at first all that the account has
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
     today: int  # how many notifications the account got on the day that was asked for
     may_send: bool = True  # whether there are the account and the key that sends, neither revoked nor expired
+    quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
 
 
 QUIET_HOURS_OF_ALERT = (

@@ -74,8 +74,8 @@ HAS_IT = (
     " LEFT JOIN alarm r ON r.notification_seq = n.seq"
 )
 WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
-# The device no longer gets notifications that were replaced or came too late.
-STILL = "p.status <> 'failed' AND (n.expires_at IS NULL OR n.expires_at > :now)"
+# The device no longer gets notifications that were replaced or came too late, or what came in its quiet hours.
+STILL = "p.status <> 'failed' AND p.status <> 'quiet' AND (n.expires_at IS NULL OR n.expires_at > :now)"
 STORED = Query(
     Found,
     f"SELECT * FROM ({HAS_IT} WHERE n.seq IN"

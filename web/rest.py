@@ -279,7 +279,7 @@ def revoke_key(key_id: str) -> Payload:
 def add_device() -> tuple[Payload, int]:
     """POST /api/v1/devices."""
     caller = current().caller
-    registration = read_fields("kind", "token", "subscription", "name", "minPriority")
+    registration = read_fields("kind", "token", "subscription", "name", "minPriority", "quietHours")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
     once = {"topic": device.topic} if device.topic else {}
     return {"ok": True, "device": {**shapes.device(device), **once}}, 201
@@ -296,7 +296,7 @@ def list_devices() -> Payload:
 def change_device(device_id: str) -> Payload:
     """PATCH /api/v1/devices/{id}."""
     caller = current().caller
-    changes = read_object(lambda sent: only_known(sent, "name", "minPriority"))
+    changes = read_object(lambda sent: only_known(sent, "name", "minPriority", "quietHours"))
     device = devices.change_device(caller.account_seq, device_id, changes, key_seq=caller.key_seq)
     return {"ok": True, "device": shapes.device(device)}
 

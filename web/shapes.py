@@ -98,6 +98,7 @@ def listed_key(one: ApiKey) -> Shape:
 def device(one: Device) -> Shape:
     """A device without its token."""
     least = {"minPriority": one.min_priority} if one.min_priority > MIN_PRIORITY else {}
+    quiet = {"quietHours": one.quiet_hours} if one.quiet_hours else {}
     return {
         "id": one.id,
         "kind": one.kind,
@@ -106,6 +107,7 @@ def device(one: Device) -> Shape:
         "lastDeliveredAt": one.last_delivered_at,
         "lastError": one.last_error,
         **least,
+        **quiet,
     }
 
 

@@ -112,13 +112,23 @@ def test_a_device_that_fails_leaves_it_pending(owner, send, browser):
 
 def test_a_device_is_given_its_least_priority(service, owner, send, browser):
     result = service.flask("device", "set", OWNER, browser.id, "--min-priority", "high")
-    assert (result.exit_code, result.stdout) == (0, "Web Push: priority 4 and higher.\n")
+    assert (result.exit_code, result.stdout) == (0, "Web Push: priority 4 and higher, no quiet hours.\n")
     send("t", "b")
     send("t", "b", "--priority", "5")
     assert len(browser.pushes) == 1
     assert owner.get("/devices").json["devices"][0]["minPriority"] == 4
     assert service.flask("device", "set", OWNER, browser.id, "--min-priority", "1").exit_code == 0
     assert "minPriority" not in owner.get("/devices").json["devices"][0]
+
+
+def test_a_device_is_given_quiet_hours(service, owner, send, browser):
+    result = service.flask("device", "set", OWNER, browser.id, "--quiet-hours", "sa 09:00-11:00")
+    assert (result.exit_code, result.stdout) == (0, "Web Push: priority 1 and higher, quiet hours sa 09:00-11:00.\n")
+    send("t", "b")
+    assert browser.pushes == []
+    assert service.flask("device", "set", OWNER, browser.id, "--quiet-hours", "22-7").exit_code == 1
+    assert service.flask("device", "set", OWNER, browser.id, "--quiet-hours", "off").exit_code == 0
+    assert "quietHours" not in owner.get("/devices").json["devices"][0]
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,9 @@ QUERIES = [
 GET_PATHS = [*PAGES_OF_THE_OWNER, "/app/login", "/app/sw.js", "/app/static/app.css", "/app/setup/x"]
 MULTIPART = "multipart/form-data; boundary=b"
 NAMES = (
-    "answer begin body code color confirmed cron current days email end for frequency grace icon id kind list more"
-    " name new number off on operator password period position preset preview priority quiet_hours repeats resolved"
-    " seen silent tab tag test theme time_zone title token url value without"
+    "answer begin body code color confirmed cron current days email end for frequency grace hours icon id kind list"
+    " more name new number off on operator password period position preset preview priority quiet_hours repeats"
+    " resolved seen silent tab tag test theme time_zone title token url value without"
 )
 FIELDS = [  # that a form may read
     ("&".join(f"{name}=%ff%F0%9F%94%94" for name in NAMES.split()).encode(), None),

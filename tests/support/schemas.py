@@ -11,7 +11,8 @@ INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_coun
 INSERT INTO account (seq, email, plan, time_zone, notification_count, created_at)
  VALUES (2, 'empty@example.org', 'starter', 'UTC', 0, 5);
 INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);
-INSERT INTO api_key VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
+INSERT INTO api_key (seq, id, account_seq, name, preview, key_hash, created_at, last_used_at, revoked_at)
+ VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
 INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)
  VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),
  (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
@@ -47,7 +48,7 @@ OLD_PING = """
 INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
 INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
 """
-for later in range(11, 26):
+for later in range(11, 27):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
 
 

@@ -154,11 +154,15 @@ def test_a_device_is_changed_field_by_field(owner):
         ({"name": " Tablet "}, {"name": "Tablet"}),
         ({"minPriority": "high"}, {"minPriority": 4}),
         ({"minPriority": 1, "name": None}, {}),
+        ({"quietHours": "MO-FR 22:00-07:00"}, {"quietHours": "mo-fr 22:00-07:00"}),
+        ({"quietHours": "off"}, {}),
         ({}, {}),
     ):
         device = {**device, **changed}
         if sent.get("minPriority") == 1:
             del device["minPriority"]
+        if sent.get("quietHours") == "off":
+            del device["quietHours"]
         answer = owner.patch(f"/devices/{device['id']}", sent)
         assert (answer.status_code, answer.json) == (200, {"ok": True, "device": device})
         assert devices(owner) == [device]
@@ -172,7 +176,19 @@ def test_a_changed_least_priority_counts_from_the_next_notification_on(owner, pu
     assert browser.messages == []
 
 
-@each("field, value", [("name", 1), ("name", " "), ("name", "x" * 101), ("minPriority", 6), ("minPriority", "loud")])
+@each(
+    "field, value",
+    [
+        ("name", 1),
+        ("name", " "),
+        ("name", "x" * 101),
+        ("minPriority", 6),
+        ("minPriority", "loud"),
+        ("quietHours", 22),
+        ("quietHours", "22-7"),
+        ("quietHours", "mo 22:00-07:00; tu 06:00-08:00"),
+    ],
+)
 @each("other", [{}, {"name": "Other"}, {"minPriority": 2}])
 def test_a_wrong_value_changes_nothing_and_is_named(owner, field, value, other):
     device = device_of(register(owner, name="Phone"))
@@ -186,7 +202,7 @@ def test_a_field_that_cannot_be_changed_is_refused_by_name(owner, field):
     device = device_of(register(owner))
     answer = owner.patch(f"/devices/{device['id']}", {"name": "Other", field: "x"})
     assert answer.status_code == 400
-    assert answer.json["error"] == f"{field[:100]} is not known: only name, minPriority can be set."
+    assert answer.json["error"] == f"{field[:100]} is not known: only name, minPriority, quietHours can be set."
     assert devices(owner) == [device]
 
 
