@@ -37,7 +37,7 @@ USUAL = Typed(begin="22:00", end="07:00")  # offered while they are off
 
 
 class Day(NamedTuple):
-    """A day on the strip of the week: its name, the parts of its bar that are quiet, these in words."""
+    """A day on the strip of the week, or each day: its name, the parts of its bar that are quiet, these in words."""
 
     name: str
     parts: list[tuple[float, float]]
@@ -80,16 +80,24 @@ def _quiet_page(typed: list[Typed], problem: Problem | None = None) -> str:
 
 
 def _week(hours: str, zone: str, now: int) -> list[Day]:
+    """The days of the week, or one for all if these are alike."""
     today, clock_now = local_time.weekday(now, zone), local_time.laid_out(now, "%H:%M", zone)
     minute_now = int(clock_now[:2]) * 60 + int(clock_now[3:])
-    days = []
-    for number, name in enumerate(DAYS.values()):
-        quiet = week_windows.of_day(hours, number)
-        words = " and ".join(f"{_clock(begin)} to {_clock(end)}" for begin, end in quiet)
-        is_now = f"; now {clock_now}" if number == today else ""
-        parts = [(_place(begin), _place(end - begin)) for begin, end in quiet]
-        days.append(Day(name, parts, f"{words or 'never'}{is_now}", _place(minute_now) if is_now else None))
-    return days
+    week = [week_windows.of_day(hours, number) for number in range(len(DAYS))]
+    if all(quiet == week[0] for quiet in week):
+        return [_day("Each day", week[0], minute_now)]
+    return [
+        _day(name, quiet, minute_now if number == today else None)
+        for number, (name, quiet) in enumerate(zip(DAYS.values(), week, strict=True))
+    ]
+
+
+def _day(name: str, quiet: list[tuple[int, int]], minute_now: int | None) -> Day:
+    words = " and ".join(f"{_clock(begin)} to {_clock(end)}" for begin, end in quiet) or "never"
+    parts = [(_place(begin), _place(end - begin)) for begin, end in quiet]
+    if minute_now is None:
+        return Day(name, parts, words, None)
+    return Day(name, parts, f"{words}; now {_clock(minute_now)}", _place(minute_now))
 
 
 def _place(minutes: int) -> float:

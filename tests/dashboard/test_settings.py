@@ -343,6 +343,12 @@ def test_a_strip_of_the_week_shows_the_quiet_hours_of_each_day_and_the_present_t
     assert [one["x"] for one in page.all("rect") if one.get("class") == "now"] == ["100.0"]
 
 
+def test_quiet_hours_that_are_alike_each_day_are_one_bar(service, owner):
+    account_set(service, "--quiet-hours", "18:00-06:00")
+    (bar,) = [one for one in owner.page(QUIET).all("svg") if one.get("class") == "night"]
+    assert bar["aria-label"] == "Each day: quiet 00:00 to 06:00 and 18:00 to 24:00; now 10:00"
+
+
 def test_the_page_lists_what_quiet_hours_do_not_hold(service, owner):
     service.alert("--ignore-quiet-hours", name="All")
     service.alert("--urgent-passes-quiet-hours", name="Red")
