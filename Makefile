@@ -21,10 +21,10 @@ test: .venv/installed-dev ## run all tests
 OF_DATA := tests/store/test_migrations_postgresql.py \
   $(addprefix tests/core/test_,alarms.py buttons.py clock_steps.py deletion.py digest_crashes.py \
   digests.py doctor.py downtime.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
-  heartbeat_checks.py held_by_priority.py holding.py ntfy_wakeup.py pruning.py quiet_devices.py races.py repeating_events.py replaced_while_held.py scheduled.py \
+  heartbeat_checks.py held_by_priority.py holding.py ntfy_wakeup.py pictures.py pruning.py quiet_devices.py races.py repeating_events.py replaced_while_held.py scheduled.py \
   server_secret.py while_pushed.py) \
   $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py definitions.py devices.py idempotency.py \
-  keys.py long_poll.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py ping_keys.py pings.py prometheus.py rules.py scopes.py stats.py) \
+  keys.py long_poll.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py pictures.py ping_keys.py pings.py prometheus.py rules.py scopes.py stats.py) \
   $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
   tests/cli/test_definition_files.py tests/cli/test_lists.py tests/process/test_several_processes.py
 

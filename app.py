@@ -37,6 +37,7 @@ from core import (
     storage,
     streams,
 )
+from core import pictures as kept_pictures
 from core.server_secret import server_secret
 from dashboard import refusals
 from process import faults
@@ -55,6 +56,7 @@ from web import (
     metrics,
     ntfy,
     ntfy_topics,
+    pictures,
     prometheus,
     rate_limits,
     request_body,
@@ -72,7 +74,7 @@ from wire.gotify import error_body as gotify_errors
 from wire.ntfy import error_body as ntfy_errors
 
 
-def admit(guard: Check, quota: Check, scopes: frozenset[str] = frozenset()) -> Any:
+def admit(guard: Check, quota: Check, scopes: frozenset[str] = frozenset(), takes_files: bool = False) -> Any:
     """Check the credential (401), then the rate limit (429), the key's scope (404), then the body's size (413).
 
     A response from the guard or the quota replaces the handler's. Routes with a guard but no quota leave the size to
@@ -86,14 +88,14 @@ def admit(guard: Check, quota: Check, scopes: frozenset[str] = frozenset()) -> A
         answer = quota()
     if scopes:
         guards.check_scope(scopes)
-    if quota and answer is None:
+    if quota and answer is None and not takes_files:
         request_body.check_size()
     return answer
 
 
-def rest_route(method: str, rule: str, handler: Callable[..., Any], scopes: frozenset[str]) -> Route:
+def rest_route(method: str, rule: str, handler: Callable[..., Any], scopes: frozenset[str], **more: Any) -> Route:
     """A REST route: it needs an API key of one of these scopes and counts against the key's rate limit."""
-    return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest, scopes=scopes)
+    return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest, scopes=scopes, **more)
 
 
 def page(method: str, rule: str, handler: Callable[..., Any], guard: Check = None) -> Route:
@@ -106,10 +108,11 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return page(method, rule, handler, guards.signed_in)
 
 
-def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
+def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str, takes_files: bool = False) -> Iterator[Route]:
     """Routes for ntfy's clients: they need an API key that may send and count against the key's rate limit."""
     return (
-        Route(method, rule, handler, guards.ntfy_key, rate_limits.rest, ntfy_errors, SENDERS) for method in methods
+        Route(method, rule, handler, guards.ntfy_key, rate_limits.rest, ntfy_errors, SENDERS, takes_files)
+        for method in methods
     )
 
 
@@ -126,7 +129,7 @@ def is_for_programs(route: Route) -> bool:
 
 
 ROUTES = (
-    rest_route("POST", "/notifications/send", rest.send_notification, SENDERS),
+    rest_route("POST", "/notifications/send", rest.send_notification, SENDERS, takes_files=True),
     rest_route("GET", "/notifications", rest.list_notifications, READERS),
     rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification, ALL_KEYS),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification, SENDERS),
@@ -176,6 +179,7 @@ ROUTES = (
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body, ALL_KEYS),
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
     Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
+    Route("GET", "/i/<path:token>", pictures.show_picture, errors=refusals.wanted),
     Route("GET", "/healthz", rest.healthz),
     Route("GET", "/livez", rest.livez),
     Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
@@ -273,11 +277,8 @@ ROUTES = (
 # `COMPATIBILITY=off` removes them.
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
-    *(
-        Route(method, rule, ntfy.publish, guards.ntfy_publisher, errors=ntfy_errors, scopes=SENDERS)
-        for method in ("POST", "PUT")
-        for rule in ("/<topic:topic>", "/<topic:topic>/<topic:sequence_id>")
-    ),
+    *ntfy_routes("/<topic:topic>", ntfy.publish, "POST", "PUT", takes_files=True),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.publish, "POST", "PUT", takes_files=True),
     *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.delete, "DELETE"),
     *ntfy_routes("/<topic:topic>/<topic:sequence_id>/clear", ntfy.clear, "PUT"),
     *ntfy_routes("/<topic:topic>/<topic:sequence_id>/read", ntfy.clear, "PUT"),
@@ -307,7 +308,7 @@ UNKNOWN = (
     Unknown(rf"\S+ {CUSTOM_METRICS}", guards.api_key, rate_limits.custom_metrics, metrics_body),
     Unknown(r"\S+ /(?:p|ping)(?:/.*)?", guards.malformed_code),
     Unknown(r"\S+ /app/.*", guards.owner_or_stranger, errors=refusals.page),
-    Unknown(r"\S+ /(?:a|docs)/.*", errors=refusals.wanted),
+    Unknown(r"\S+ /(?:a|i|docs)/.*", errors=refusals.wanted),
     Unknown(r"(?:POST|PUT) /", ntfy_topics.refuse_method),  # ntfy's, switched off
 )
 COMPATIBLE_UNKNOWN = (
@@ -362,7 +363,7 @@ class Application(Flask):
 def _admit(route: Route) -> Any:
     """Name the request for the log, and check it; a response replaces the handler's."""
     _begin(route.rule, route.errors)
-    return admit(route.guard, route.quota, route.scopes)
+    return admit(route.guard, route.quota, route.scopes, route.takes_files)
 
 
 def _begin(rule: str, errors: Errors) -> None:
@@ -418,8 +419,8 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     health_ping.configure(settings.heartbeat_url)
-    buttons.configure(app.config["SECRET_KEY"])
-    rest.configure(app.config["SECRET_KEY"])
+    for module in (buttons, kept_pictures, rest):
+        module.configure(app.config["SECRET_KEY"])
     alarms.batches.reset()
     for module in (clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, pruning, recent_requests):
         module.reset()

@@ -27,6 +27,7 @@ CREATE TABLE notification_day (
     day TEXT NOT NULL,                     -- YYYY-MM-DD; '' for all time
     notification_count INTEGER NOT NULL,
     stored_bytes INTEGER NOT NULL DEFAULT 0, -- on the day '': of all that the account has stored now (core/storage.py)
+    picture_bytes INTEGER NOT NULL DEFAULT 0, -- on the day '': of its pictures alone
     PRIMARY KEY (account_seq, day)
 ) STRICT, WITHOUT ROWID;
 
@@ -101,7 +102,8 @@ CREATE TABLE alert (
     tag_template TEXT,
     resolved_when TEXT,                    -- 'PATH = VALUE': an event for which it holds ends what has its tag
     repeats_urgent INTEGER NOT NULL DEFAULT 0 CHECK (repeats_urgent IN (0, 1)),
-    urgent_passes_quiet_hours INTEGER NOT NULL DEFAULT 0 CHECK (urgent_passes_quiet_hours IN (0, 1))
+    urgent_passes_quiet_hours INTEGER NOT NULL DEFAULT 0 CHECK (urgent_passes_quiet_hours IN (0, 1)),
+    image_template TEXT
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
 
@@ -141,7 +143,9 @@ CREATE TABLE notification (
     acknowledge TEXT,                      -- JSON array: every how many seconds it repeats, and for how many; or NULL
     deliver_at INTEGER,                    -- when it is to be delivered, if not at once; 'held' until then
     tags TEXT,                             -- JSON array: what ntfy calls tags, for its app; NULL if none
-    device_ids TEXT                        -- JSON array of the devices that it goes to at deliver_at; NULL: to all
+    device_ids TEXT,                       -- JSON array of the devices that it goes to at deliver_at; NULL: to all
+    image TEXT,                            -- the address of a picture elsewhere
+    picture TEXT                           -- JSON array: content type, bytes and file name of its row in picture
 ) STRICT;
 -- SQLite ends each entry of an index with its row's number; in PostgreSQL, the index has to name it.
 CREATE INDEX notification_of_account ON notification (account_seq /*, seq*/);
@@ -155,6 +159,19 @@ CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_a
 CREATE INDEX notification_scheduled_of_account ON notification (account_seq, deliver_at)
     WHERE deliver_at IS NOT NULL AND status = 'held';
 CREATE INDEX notification_with_buttons ON notification (account_seq, created_at) WHERE actions IS NOT NULL;
+
+-- The pictures that came with notifications, served at GET /i/TOKEN.
+CREATE TABLE picture (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    token_hash BLOB NOT NULL UNIQUE,       -- SHA-256 of the token, which is derived (core/pictures.py)
+    content_type TEXT NOT NULL,
+    size INTEGER NOT NULL,                 -- bytes
+    expires_at INTEGER NOT NULL,
+    data BLOB NOT NULL                     -- last, so that the other columns are read without it
+) STRICT;
+CREATE INDEX picture_of_account ON picture (account_seq, notification_seq);
+CREATE INDEX picture_by_age ON picture (expires_at);
 
 -- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are
 -- narrow, so that releasing many at once is fast.

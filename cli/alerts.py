@@ -26,6 +26,7 @@ TEMPLATES = {  # as the options and `show` call them
     "priority_template": "priority",
     "url_template": "url",
     "tag_template": "tag",
+    "image_template": "image",
 }
 
 
@@ -46,6 +47,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--priority", "priority_template", help="Template for 1 to 5, or a word from min to urgent."),
         click.option("--url", "url_template", help="Template for the address that a tap opens."),
         click.option("--tag", "tag_template", help="Template for the tag: the newest replaces earlier ones."),
+        click.option("--image", "image_template", help="Template for the https address of a picture to show."),
         click.option(
             "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace what has their tag."
         ),

@@ -13,6 +13,7 @@ from cli.base import CallersPath, Command, FirstCommand, counted, line
 from config import Settings
 from core import delivery, moving
 from process.service_lock import InUse
+from store import pictures
 from store.database import DatabaseRefused, copy_database
 from wire.errors import Refused
 
@@ -30,7 +31,8 @@ SIGN_IN_AGAIN = " The secret that signs sessions did not come with it: people si
 
 @click.command("backup", cls=Command)
 @click.argument("file", type=CallersPath())
-def backup(file: Path) -> None:
+@click.option("--without-images", is_flag=True, help="Leave the pictures of notifications out.")
+def backup(file: Path, without_images: bool) -> None:
     """Write a consistent copy of the live database.
 
     FILE must not exist.
@@ -41,7 +43,7 @@ def backup(file: Path) -> None:
     if not file.parent.is_dir():
         raise Refused(400, f"There is no directory {file.parent}.")
     try:
-        copy_database(file)
+        copy_database(file, pictures.REMOVE_ALL if without_images else ())
     except OSError as error:
         # These errors name the temporary file of the copy, which means nothing to the user: name the directory.
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):

@@ -23,6 +23,7 @@ history = Group("history", help="Delete notifications from the history.")
 )
 @click.option("--url", help="Address to open when the notification is tapped.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
+@click.option("--image", metavar="URL", help="The https address of a picture to show.")
 @click.option("--acknowledge", is_flag=True, help="Repeat it every minute for an hour, until acknowledged.")
 @click.option("--deliver-at", metavar="TIME", help="Send it later: 2026-11-21T07:00, or Unix milliseconds.")
 @with_appcontext

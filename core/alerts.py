@@ -177,6 +177,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "priority_template": lambda template: _checked_template(template, "The priority template", MAX_FIELD_TEMPLATE),
     "url_template": lambda template: _checked_template(template, "The link template", MAX_URL_CHARACTERS),
     "tag_template": lambda template: _checked_template(template, "The tag template", MAX_FIELD_TEMPLATE),
+    "image_template": lambda template: _checked_template(template, "The picture template", MAX_URL_CHARACTERS),
     "resolved_when": checked_condition,
 }
 

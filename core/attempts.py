@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 
 import push
-from core import buttons
+from core import buttons, pictures
 from core.backoff import GIVEN_UP_AFTER_MS, retry_s
 from core.devices import drop_device
 from models import ActiveDevice, Device
@@ -49,7 +49,8 @@ def _push(attempt: Attempt) -> Push:
     tag = notification.content.tag
     slot = tag_slot(attempt.account_seq, tag) if tag else None
     path, shown = f"/app/notifications/{notification.id}", buttons.pushed(notification, attempt.device.id)
-    message = Message(notification.id, notification.content, path, slot, shown)
+    picture = pictures.address_of(notification)
+    message = Message(notification.id, notification.content, path, slot, shown, picture)
     return push_to(attempt.device, message, attempt.email)
 
 

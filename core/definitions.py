@@ -170,6 +170,7 @@ OF_TEMPLATES = {
     "priority": "priority_template",
     "link": "url_template",
     "tag": "tag_template",
+    "image": "image_template",
     "resolvedWhen": "resolved_when",
 }
 OF_ALERT = {  # field to column

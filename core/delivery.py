@@ -9,7 +9,19 @@ import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
-from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
+from core import (
+    alarms,
+    buttons,
+    fetching,
+    holding,
+    idempotency,
+    local_time,
+    pictures,
+    push_slots,
+    retries,
+    storage,
+    streams,
+)
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
 from core.devices import awake, chosen
 from core.idempotency import IdempotentRequest
@@ -94,11 +106,15 @@ def vapid_key() -> str:
 
 
 def deliver(
-    sender: Sender, content: Content, idempotency_key: str | None = None, device_ids: Collection[str] | None = None
+    sender: Sender,
+    content: Content,
+    idempotency_key: str | None = None,
+    picture: bytes | None = None,
+    device_ids: Collection[str] | None = None,
 ) -> Sent:
     """Record a notification, with the prefix before its title, and push it. It is stored before the answer.
 
-    It goes to all devices, or to those with `device_ids`.
+    `picture` is the one that the content describes. It goes to all devices, or to those with `device_ids`.
 
     With an Idempotency-Key that the account used within 24 hours, nothing is sent, and the earlier notification is
     returned: `Refused` (400) if that request was different, (409) while it still runs. `Refused` (401) if the
@@ -106,18 +122,22 @@ def deliver(
     """
     content = content.prefixed()
     if idempotency_key is None:
-        return _record_and_attempt(sender, content, None, device_ids)
+        return _record_and_attempt(sender, content, None, picture, device_ids)
     if own := own_key(sender):
         idempotency_key = f"{own} {idempotency_key}"  # no key has a space
-    request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content))
+    request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content, picture))
     with idempotency.only_once_at_a_time(request):
-        return _record_and_attempt(sender, content, request)
+        return _record_and_attempt(sender, content, request, picture)
 
 
 def _record_and_attempt(
-    sender: Sender, content: Content, request: IdempotentRequest | None, device_ids: Collection[str] | None = None
+    sender: Sender,
+    content: Content,
+    request: IdempotentRequest | None,
+    picture: bytes | None,
+    device_ids: Collection[str] | None = None,
 ) -> Sent:
-    with transaction(sender.account_seq, at_once=False):
+    with pictures.storing(picture), transaction(sender.account_seq, at_once=False):
         found = chosen(_receivers(sender, content, clock.now_ms()), device_ids)
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
@@ -136,6 +156,8 @@ def _record_and_attempt(
             found = NOBODY
         else:
             notification = record(sender, content, found, now + LEASE_MS, now)
+        if picture is not None:
+            pictures.keep(sender, notification, picture)
         if request:
             is_asked = bool(fetching.pushed_to(found.devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)

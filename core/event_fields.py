@@ -1,4 +1,4 @@
-"""An event's priority, link and tag by its alert's templates, and whether it says "resolved". Pure.
+"""An event's priority, link, tag and picture by its alert's templates, and whether it says "resolved". Pure.
 
 Payloads are not trusted: no value may move a link away from the host and the folder in the template. A value that
 does not fit is left out, so that no event is lost.
@@ -24,6 +24,7 @@ from wire.notification import (
     MAX_URL_CHARACTERS,
     PRIORITIES,
     Content,
+    image_address,
     web_address,
 )
 from wire.validation import checked_text
@@ -55,6 +56,7 @@ class Template(NamedTuple):
     priority_template: str | None = None
     url_template: str | None = None
     tag_template: str | None = None
+    image_template: str | None = None
     resolved_when: str | None = None
     repeats_urgent: int = 0
 
@@ -69,15 +71,18 @@ NOTHING = Content("", "")
 
 def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> Content:
     """The content of an event by the alert's templates, as yet without title and body."""
-    if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
+    of_links = alert.url_template or alert.image_template
+    if not (of_links or alert.priority_template or alert.tag_template or alert.resolved_when):
         return NOTHING
     priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
     url, of_url = url_of(alert.url_template, payload, alert.time_zone)
+    image, of_image = url_of(alert.image_template, payload, alert.time_zone)
     tag, of_tag = tag_of(alert.tag_template, payload, alert.time_zone)
     if alert.resolved_when and holds(alert.resolved_when, payload):
         priority = LOW_PRIORITY
     repeats = (EVERY_S, FOR_S) if alert.repeats_urgent and priority == MAX_PRIORITY else ()
-    return Content("", "", of_priority + of_url + of_tag, priority, url, tag, acknowledge=repeats)
+    missing = of_priority + of_url + of_tag + of_image
+    return Content("", "", missing, priority, url, tag, acknowledge=repeats, image=image_address(image))
 
 
 def priority_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[int | None, tuple[str, ...]]:

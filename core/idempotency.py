@@ -42,14 +42,16 @@ class FirstAnswer(NamedTuple):
     content: Content
 
 
-def request_hash(content: Content) -> bytes:
-    """The SHA-256 of a request's content, which has the prefix in its title.
+def request_hash(content: Content, picture: bytes | None = None) -> bytes:
+    """The SHA-256 of a request's content, which has the prefix in its title, and of the picture that came with it.
 
     An optional field counts only if it was set: keys that are older than a new field stay valid.
     """
     given = content.given
     said = [content.title, content.body, *([given] if given else [])]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
+    hashed = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    hashed.update(picture or b"")
+    return hashed.digest()
 
 
 @contextmanager

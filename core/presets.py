@@ -37,6 +37,7 @@ class Preset:
     priority: str = ""
     url: str = ""
     tag: str = ""
+    image: str = ""
     resolved_when: str = ""
 
     @classmethod
@@ -54,6 +55,7 @@ class Preset:
             "priority_template": self.priority,
             "url_template": self.url,
             "tag_template": self.tag,
+            "image_template": self.image,
             "resolved_when": self.resolved_when,
         }
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from core import idempotency
+from core import idempotency, pictures
 from core.pieces import ROWS, for_each_account, in_pieces
 from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
@@ -33,7 +33,9 @@ def prune(now: int) -> bool:
     """Remove old rows except for values of metrics, for a while; returns whether more are left."""
     if not believes_clock(now):
         return False
-    left = [in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons)]
+    left = [
+        in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons, pictures.remove_expired)
+    ]
     for account in Account.all():
         left += [job(account, now) for job in (_prune_history, _purge_keys, _purge_devices)]
     return any(left)

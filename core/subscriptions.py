@@ -4,7 +4,7 @@ import logging
 from typing import NamedTuple
 
 import push
-from core import buttons, fetching
+from core import buttons, fetching, pictures
 from core.alarms import acknowledged_on
 from process import clock
 from process.faults import log_fault
@@ -99,7 +99,7 @@ def message_of(stored: Stored, wanted: Wanted, now: int) -> Message | None:
         for place, one in enumerate(pressed)
     ]
     shape = ntfy_stream.Shape(notification.id, found.version, stored.topic.name, found.begun_at)
-    message = ntfy_stream.message(shape, content, actions)
+    message = ntfy_stream.message(shape, content, actions, pictures.attachment(notification, origin))
     return message if wanted.filters.passes(message) else None
 
 

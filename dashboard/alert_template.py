@@ -32,10 +32,12 @@ FIELDS = {  # column to form field
     "priority_template": "priority",
     "url_template": "url",
     "tag_template": "tag",
+    "image_template": "image",
     "resolved_when": "resolved",
 }
 SHORT = 60  # characters shown of each value that can be inserted
 NO_LINK = "none, because the result is not an http or https address"
+NO_PICTURE = "none, because the result is not an https address"
 NO_TAG = "none, because a value is missing or empty"
 TESTED = {
     "delivered": "Test delivered. You can find it in History.",
@@ -52,6 +54,7 @@ class Draft(NamedTuple):
     priority: str = ""
     url: str = ""
     tag: str = ""
+    image: str = ""
     resolved: str = ""
     repeats: str = ""  # "1" if urgent events repeat, "0" if not; empty: as saved
     payload: str = ""
@@ -83,7 +86,7 @@ class Tried(NamedTuple):
 class Preview(NamedTuple):
     """The notification that a draft makes of a payload, or the `error` that prevents it.
 
-    `source` describes the payload. `title` and `body` are as delivered; `priority` and the five after it are shown
+    `source` describes the payload. `title` and `body` are as delivered; `priority` and the six after it are shown
     where they are not empty. `meant` maps each missing variable to a similar path. `unfilled` lists the parts that
     stay as written, and why.
     """
@@ -94,6 +97,7 @@ class Preview(NamedTuple):
     priority: str = ""
     url: str = ""
     tag: str = ""
+    image: str = ""
     resolved: str = ""
     repeats: str = ""
     arrival: str = ""
@@ -221,6 +225,7 @@ def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
         priority=PRIORITY_WORDS[text.priority] if text.priority else "",
         url=text.url or (NO_LINK if is_real and draft.url.strip() else ""),
         tag=text.tag or (NO_TAG if is_real and draft.tag.strip() else ""),
+        image=text.image or (NO_PICTURE if is_real and draft.image.strip() else ""),
         resolved="resolved" if holds(draft.resolved.strip(), payload) else "",
         repeats="repeats until acknowledged" if text.acknowledge else "",
         arrival=_arrival(alert, text.priority),
@@ -242,7 +247,7 @@ def _arrival(alert: Alert, priority: int | None) -> str:
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
     """The parts of the templates that stay as written, without duplicates."""
-    templates = (draft.title, draft.body, draft.priority, draft.url, draft.tag)
+    templates = (draft.title, draft.body, draft.priority, draft.url, draft.tag, draft.image)
     found = (unfilled(template, payload, zone) for template in templates)
     return list(dict.fromkeys(chain.from_iterable(found)))
 

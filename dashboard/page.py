@@ -18,7 +18,7 @@ from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, digests, local_time, week_windows
+from core import attention, digests, local_time, pictures, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
@@ -76,6 +76,8 @@ BEHIND_LINK = ".,;:!?*_~"  # ends a sentence or a markup rather than an address
 PAIRS = {")": "(", "]": "[", "}": "{"}
 AGES = ((365, "year"), (30, "month"), (1, "day"))
 TILES = ("#b3261e", "#7d4a00", "#146c3c", "#0b6470", "#2456c9", "#6b3fa0", "#a02f6f", "#5b5e6a")
+PICTURE_ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?=[/?#]|\Z)")  # as a header of the page names it
+MAX_PICTURE_ORIGINS = 20  # of a page
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 
@@ -98,7 +100,7 @@ def install(app: Flask) -> None:
         "hours_in_words": week_windows.in_words,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
-    app.jinja_env.globals.update(asset=asset, by_day=by_day, held_until=held_until, problem=None)
+    app.jinja_env.globals.update(asset=asset, by_day=by_day, held_until=held_until, picture=picture, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
@@ -252,6 +254,18 @@ def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
 
 
 # --- texts and pictures -------------------------------------------------------------------------------------
+
+
+def picture(entry: Entry) -> str | None:
+    """The address of a notification's picture, which the page may then load; None if there is none to show."""
+    address = pictures.address_of(entry)
+    if address is None or address.startswith("/"):
+        return address
+    found, origins = PICTURE_ORIGIN.match(address), current().picture_origins
+    if found and (found[0] in origins or len(origins) < MAX_PICTURE_ORIGINS):
+        origins.add(found[0])
+        return address
+    return None
 
 
 def number(value: int) -> str:

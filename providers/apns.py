@@ -168,13 +168,16 @@ class Apns(Provider[ApnsSettings]):
         return jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
 
     def _payload(self, message: Message) -> bytes:
-        urgency = self._urgency(message.priority)
+        more = self._urgency(message.priority)
         beside: dict[str, Any] = {"id": message.id, "path": message.path, **message.extras}
         if message.buttons:
             beside["actions"] = message.native_actions(self.server.public_url)
+        if image := message.image(self.server.public_url):
+            beside["image"] = image
+            more["mutable-content"] = 1  # Apple lets the owner's app fetch the picture before it is shown
 
         def build(title: str, body: str) -> bytes:
-            aps = {"alert": {"title": title, "body": body}, "sound": "default", **urgency}
+            aps = {"alert": {"title": title, "body": body}, "sound": "default", **more}
             return json_bytes({"aps": aps, **beside})
 
         return fitted(message.content, build, MAX_BYTES)[2]

@@ -66,6 +66,7 @@ class Message(NamedTuple):
     path: str
     tag_slot: str | None = None  # of the account and the tag, if there is one
     buttons: tuple[PushedButton, ...] = ()
+    picture: str | None = None  # the address of its picture, or the path here
 
     @property
     def slot(self) -> str:
@@ -89,6 +90,16 @@ class Message(NamedTuple):
         Instead of a URL that would leave too little room for the text, the page of the notification, which has all
         the buttons.
         """
+        return self._addresses(origin)[0]
+
+    def image(self, origin: str) -> str | None:
+        """The address of the picture; None also if it leaves too little room for the text."""
+        if self.picture is None or self.picture.startswith("/"):
+            return self.picture and origin + self.picture
+        return self.picture if _size_of_part(self.picture) <= self._addresses(origin)[1] else None
+
+    def _addresses(self, origin: str) -> tuple[list[str], int]:
+        """The buttons' addresses, and how many bytes are left for others."""
         left = self._url_bytes - len(json_bytes(self.url or ""))
         found: list[str] = []
         for button in self.buttons:
@@ -100,12 +111,13 @@ class Message(NamedTuple):
                 left -= size
             else:
                 found.append(origin + self.path)
-        return found
+        return found, left
 
     @property
     def _url_bytes(self) -> int:
         """How many bytes are left for URLs beside the buttons' labels."""
         used = sum(BUTTON_BYTES + _size_of_part(button.label) for button in self.buttons)
+        used += BUTTON_BYTES if self.picture and self.picture.startswith("/") else 0
         return min(MAX_PUSHED_URL_BYTES, MAX_BESIDE_BYTES - used)
 
     def native_actions(self, origin: str) -> list[dict[str, str]]:

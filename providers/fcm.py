@@ -163,14 +163,18 @@ class Fcm(Provider[FcmSettings]):
             "notification": {"tag": message.slot},
         }
 
+        image = message.image(self.server.public_url)
+        pictured = {"image": image} if image else {}
+
         def measured(title: str, body: str) -> bytes:
-            return json_bytes({"notification": {"title": title, "body": body}, "data": data})
+            return json_bytes({"notification": {"title": title, "body": body, **pictured}, "data": data})
 
         title, body, _ = fitted(message.content, measured, MAX_BYTES)
         made: bytes = self._client.parse_payload(
             fcm_token=push.token,
             notification_title=title,
             notification_body=body,
+            notification_image=image,
             data_payload=data,
             android_config=android,
         )

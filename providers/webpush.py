@@ -246,6 +246,8 @@ def _payload(message: Message, origin: str) -> bytes:
             {"action": button.action, "title": one_line(button.label), "navigate": address}
             for button, address in buttons
         ]
+    if image := message.image(origin):
+        fixed["image"] = image
     if message.priority <= LOW_PRIORITY:
         fixed["silent"] = True
     if message.priority == MAX_PRIORITY:

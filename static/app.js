@@ -215,8 +215,8 @@ function unfilled([text, why]) {
   return line;
 }
 
-const DRAFTED = ["title", "body", "priority", "url", "tag", "resolved", "repeats", "payload"]; // what the form sends
-const FACTS = ["priority", "resolved", "repeats", "url", "tag", "arrival"]; // each has a row, hidden while it is empty
+const DRAFTED = ["title", "body", "priority", "url", "tag", "image", "resolved", "repeats", "payload"]; // what the form sends
+const FACTS = ["priority", "resolved", "repeats", "url", "tag", "image", "arrival"]; // each has a row, hidden while it is empty
 let asking = new AbortController();
 
 async function preview() {

@@ -42,14 +42,15 @@ function read(event) {
   try {
     const message = event.data ? event.data.json() : event; // Safari has read a declarative push itself
     const notification = message.notification ?? message; // declarative Web Push, or plain JSON
-    const { title, body = "", tag, navigate, silent, requireInteraction, actions } = notification;
+    const { title, body = "", tag, navigate, silent, requireInteraction, actions, image } = notification;
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
     const data = destination(navigate);
     if (Array.isArray(actions)) {
       data.actions = actions.filter(isButton).map(({ action, title, navigate }) => ({ action, title, navigate }));
     }
-    return { title, body, tag: String(tag ?? ""), data, ...urgency };
+    const picture = typeof image === "string" ? { image } : {}; // Safari shows none
+    return { title, body, tag: String(tag ?? ""), data, ...urgency, ...picture };
   } catch {
     return UNREADABLE;
   }

@@ -4,7 +4,7 @@ What each of these does depends on the engine: store/sqlite.py or store/postgres
 setting or the clock.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -165,9 +165,12 @@ def close() -> None:
     _engine.close()
 
 
-def copy_database(target: Path) -> None:
-    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists."""
-    _engine.copy_database(target)
+def copy_database(target: Path, changes: Sequence[str] = ()) -> None:
+    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
+
+    `changes` are statements that are run in the copy before it is there.
+    """
+    _engine.copy_database(target, changes)
 
 
 def fill(rows: Rows) -> dict[str, int]:

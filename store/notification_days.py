@@ -30,6 +30,10 @@ ADD_BYTES = (
     " ON CONFLICT (account_seq, day) DO UPDATE"
     " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
 )
+ADD_PICTURE_BYTES = (  # the row is there: a picture comes with a notification, which was counted
+    "UPDATE notification_day SET picture_bytes = picture_bytes + :bytes, stored_bytes = stored_bytes + :bytes"
+    " WHERE account_seq = :account AND day = '' RETURNING picture_bytes"
+)
 ACCOUNTS_WITH = (  # an alert's last payload is not noted: each event replaces it
     f"SELECT a.seq FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
     f" WHERE coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
@@ -66,6 +70,14 @@ def add_bytes(account_seq: int, stored_bytes: int) -> None:
 def accounts_with(stored_bytes: int) -> list[int]:
     """The accounts (their seqs) that have stored at least so much."""
     return select_numbers(ACCOUNTS_WITH, (stored_bytes,))
+
+
+def add_picture_bytes(account_seq: int, bytes_: int) -> int:
+    """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now.
+
+    Call inside `transaction()`.
+    """
+    return select_number(ADD_PICTURE_BYTES, {"account": account_seq, "bytes": bytes_}) or 0
 
 
 def stats(account_seq: int, day: str) -> Stats:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from models import new_id
-from store import notification_days
+from store import notification_days, pictures
 from store.database import run, run_later
 from store.rows import (
     Query,
@@ -24,7 +24,7 @@ from store.rows import (
     size,
 )
 from store.senders import Sender
-from wire.notification import MIN_PRIORITY, OPTIONAL_FIELDS, Content
+from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
 
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
@@ -41,7 +41,7 @@ IS_OPEN_QUESTION = (
 )
 ALARM_STATE = "(SELECT state FROM alarm WHERE notification_seq = n.seq)"
 
-TEXTS = ("missing", "url", "tag", "actions", "acknowledge", "tags")  # beside title and body
+TEXTS = ("missing", "url", "tag", "actions", "acknowledge", "tags", "image", "picture")  # beside title and body
 
 AGED_FROM = (  # when the notification n was made; one for later counts from when it is delivered
     "CASE WHEN n.deliver_at IS NULL THEN n.created_at"
@@ -177,7 +177,7 @@ PENDING_FROM = (
     " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
     " LIMIT 1 OFFSET :number"
 )
-GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
+GIVEN, READ_GIVEN = given_fields(Content, "n", SHOWN_COLUMNS)
 ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
 PAGE = (
     f"{ROW} WHERE account_seq = :account AND seq < :before"
@@ -437,6 +437,7 @@ def count_without_digests(seqs: list[int]) -> int:
 
 
 def delete_all(account_seq: int, seqs: list[int]) -> None:
-    """Delete these notifications of the account and their deliveries; call inside `transaction()`."""
+    """Delete these notifications of the account, their deliveries and pictures; call inside `transaction()`."""
+    pictures.remove(account_seq, seqs)
     freed = run(DELETE_ALL, (json.dumps(seqs),)).fetchall()
     notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))

@@ -189,11 +189,11 @@ def fault() -> str | None:
     return None
 
 
-def copy_database(target: Path) -> None:
+def copy_database(target: Path, changes: Sequence[str] = ()) -> None:
     """Write a snapshot to an SQLite file, mode 0600; `FileExistsError` if that exists."""
     connection = _begun(SNAPSHOT)[0]
     try:
-        write_file(connection, target)
+        write_file(connection, target, changes)
     finally:
         connection.close()  # its settings were for this alone
         _give_back(connection)

@@ -3,7 +3,7 @@
 Must not know the tables or a setting.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,14 @@ from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_v
 from store.sqlite import keep_last_seq
 from store.sqlite_file import new_file, tables
 
-AT_ONCE = 500  # rows in memory: one may have 64 KB
 TYPES = {"INTEGER": "int8", "TEXT": "text", "REAL": "float8", "BLOB": "bytea"}
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 PATIENTLY = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
 
 
-def write_file(connection: Connection, target: Path) -> None:
+def write_file(connection: Connection, target: Path, changes: Sequence[str]) -> None:
     """Write this connection's snapshot to an SQLite file; `FileExistsError` if that exists."""
-    with new_file(target) as file:
+    with new_file(target, changes) as file:
         connection.answer_s = UPGRADE_S
         _run(connection, PATIENTLY)
         if schema_version(connection) != SCHEMA_VERSION:
@@ -39,7 +38,7 @@ def write_file(connection: Connection, target: Path) -> None:
 def _rows(connection: Connection, table: Table) -> Iterator[tuple[Any, ...]]:
     try:
         with connection.cursor("rows", binary=True) as cursor:
-            cursor.itersize = AT_ONCE
+            cursor.itersize = table.rows_at_once
             yield from cursor.execute(f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {table.key}")
     except psycopg.Error as error:
         raise failure(connection, error) from None
@@ -58,7 +57,7 @@ def fill(connection: Connection, rows: Rows) -> dict[str, int]:
 
 def _fill(connection: Connection, table: Table, rows: Rows) -> int:
     count, left = 0, rows.of(table)
-    while some := list(islice(left, AT_ONCE)):
+    while some := list(islice(left, table.rows_at_once)):
         _copy(connection, table, some)
         count += len(some)
     if table.counts:

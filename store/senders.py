@@ -94,6 +94,7 @@ class Webhook(NamedTuple):
     priority_template: str | None
     url_template: str | None
     tag_template: str | None
+    image_template: str | None
     resolved_when: str | None
     repeats_urgent: int
     is_active: int

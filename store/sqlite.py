@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
@@ -263,12 +263,15 @@ def statements(script: str) -> Iterator[str]:
         yield statement
 
 
-def copy_database(target: Path, replace: bool = False, schema: int | None = None) -> None:
+def copy_database(
+    target: Path, changes: Sequence[str] = (), replace: bool = False, schema: int | None = None
+) -> None:
     """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
 
+    `changes` are statements that are run in the copy before it is there.
     With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
     """
-    with placed(target, replace) as unfinished:
+    with placed(target, replace, changes) as unfinished:
         run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
         try:
             run("VACUUM INTO ?", (str(unfinished),))
@@ -279,10 +282,11 @@ def copy_database(target: Path, replace: bool = False, schema: int | None = None
 
 
 @contextmanager
-def placed(target: Path, replace: bool = False) -> Iterator[Path]:
-    """Where to write a file that becomes `target`, mode 0600, when the block has ended and it is on the disk.
+def placed(target: Path, replace: bool = False, changes: Sequence[str] = ()) -> Iterator[Path]:
+    """Where to write a database that becomes `target`, mode 0600, when the block has ended and it is on the disk.
 
-    `FileExistsError` if `target` exists. If there is no file in the end, nothing happens.
+    The statements `changes` are run in it first. `FileExistsError` if `target` exists. Nothing happens if there is no
+    file in the end.
     """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
@@ -291,6 +295,10 @@ def placed(target: Path, replace: bool = False) -> Iterator[Path]:
         yield unfinished
         if not unfinished.exists():
             return
+        if changes:
+            with known_errors(), closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
+                for statement in (*changes, "VACUUM"):
+                    copy.execute(statement)
         unfinished.chmod(0o600)
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())

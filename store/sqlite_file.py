@@ -4,7 +4,7 @@ Must not know the tables, which schema.sql names, or a setting.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,13 @@ def _table(scratch: sqlite3.Connection, name: str, never_reuses: bool) -> Table:
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[sqlite3.Connection]:
-    """Write a database that becomes `target`, mode 0600, when it is whole; `FileExistsError` if that exists."""
+def new_file(target: Path, changes: Sequence[str] = ()) -> Iterator[sqlite3.Connection]:
+    """Write a database that becomes `target`, mode 0600, when it is whole and the statements `changes` were run.
+
+    `FileExistsError` if `target` exists.
+    """
     with (
-        placed(target) as path,
+        placed(target, changes=changes) as path,
         known_errors(),
         closing(sqlite3.connect(path, isolation_level=None)) as file,
     ):

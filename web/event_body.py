@@ -5,26 +5,21 @@ Must not know what an event means.
 
 import re
 from codecs import BOM_UTF8
-from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qsl
 
-from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.formparser import FormDataParser
-
+from web import multipart
 from web.context import request
-from web.request_body import FORM, MULTIPART
+from web.multipart import MULTIPART
+from web.request_body import FORM
 from wire.errors import Refused
 from wire.strict_json import parse_event, replaced_text
 
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
 COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
-MAX_FIELDS = 1_000  # of a form or a query
 BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign has white space before it
 LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
-MAX_HEAD_BYTES = 131_072  # of all parts of a multipart form: Werkzeug reads a name character by character
-BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
 EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
 
@@ -68,14 +63,10 @@ def query() -> dict[str, str]:
 def _fields(encoded: bytes) -> dict[str, str]:
     """The fields of an encoded form; of fields with the same name the last counts."""
     try:
-        pairs = parse_qsl(replaced_text(encoded), True, errors="replace", max_num_fields=MAX_FIELDS)
+        pairs = parse_qsl(replaced_text(encoded), True, errors="replace", max_num_fields=multipart.MAX_FIELDS)
     except ValueError:
-        raise _too_many_fields() from None
+        raise multipart.too_many_fields() from None
     return {_storable(name): _storable(value) for name, value in pairs}
-
-
-def _too_many_fields() -> Refused:
-    return Refused(400, f"The form has more than {MAX_FIELDS:,} fields.")
 
 
 def _storable(text: str) -> str:
@@ -83,29 +74,8 @@ def _storable(text: str) -> str:
 
 
 def _multipart(raw: bytes) -> dict[str, str]:
-    boundary = request.mimetype_params.get("boundary", "").encode()
-    found = raw.split(b"--" + boundary, MAX_FIELDS)
-    if sum(len(BLANK_LINE.split(part, 1)[0]) for part in found) > MAX_HEAD_BYTES:
-        raise Refused(400, f"The names and headers in the multipart form have more than {MAX_HEAD_BYTES:,} bytes.")
-    parser = FormDataParser(_Nowhere, silent=False, max_form_parts=MAX_FIELDS)
-    try:
-        form = parser.parse(BytesIO(raw), MULTIPART, len(raw), request.mimetype_params)[1]
-    except RequestEntityTooLarge:
-        raise _too_many_fields() from None
-    except ValueError:
-        raise Refused(400, "The multipart form cannot be read: its parts do not fit the boundary.") from None
-    return {_storable(name): _storable(value) for name, value in form.items(multi=True) if name is not None}
-
-
-class _Nowhere(BytesIO):
-    """Where the content of a file goes, which no event needs."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__()
-
-    def write(self, content: Any) -> int:
-        """Drop it."""
-        return len(content)
+    form = multipart.parsed(raw, multipart.Nowhere)
+    return {_storable(name): _storable(value) for name, value in form.fields.items(multi=True) if name is not None}
 
 
 def _of_form(fields: dict[str, str]) -> Payload:

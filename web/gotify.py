@@ -6,7 +6,8 @@ shapes. Must not know SQL or push.
 
 from models import ApiKey
 from web.context import current, request
-from web.request_body import FORM, MULTIPART, read_fields, read_form
+from web.multipart import MULTIPART
+from web.request_body import FORM, read_fields, read_form
 from web.rest import Payload, deliver_content, healthz
 from wire.gotify import FIELDS, VERSION, content, message
 

@@ -63,12 +63,6 @@ def ntfy_key() -> None:
     _admit_key(key)
 
 
-def ntfy_publisher() -> None:
-    """As `ntfy_key`, counted against the key's limit; the handler, which takes files, checks the size of the body."""
-    ntfy_key()
-    rate_limits.rest()
-
-
 def sent_to_ntfy() -> str | None:
     """The API key that a client of ntfy sent, if it has the form of one: as Basic's password, or else as its user."""
     query = request.args.get("auth") or request.args.get("authorization")
@@ -200,7 +194,7 @@ def topic() -> None:
     rate_limits.rest()
 
 
-OF_KEYS = (api_key, ntfy_key, ntfy_publisher, gotify_key, topic)  # guards that admit API keys
+OF_KEYS = (api_key, ntfy_key, gotify_key, topic)  # guards that admit API keys
 
 
 def sender() -> str:

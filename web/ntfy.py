@@ -7,13 +7,14 @@ shapes. Must not know SQL or push.
 from typing import Any
 
 from core import alarms, delays, deletion, local_time
+from core.pictures import attachment
 from core.plans import PLANS
 from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
 from store import notification_days, notifications
 from store.senders import own_key
-from web import guards
+from web import guards, pictures
 from web.context import current, request
 from web.request_body import read_fields, read_upload
 from web.rest import Payload, deliver_content, healthz
@@ -26,13 +27,16 @@ from wire.ntfy import (
     access_token,
     account,
     body_of,
+    file_name,
     fitted,
     message,
     published,
     topic_of,
 )
 from wire.ntfy_stream import event, notification_id
+from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture
 
+KEPT_BYTES = 65_536  # of a body that is no picture: more than the longest message has
 HTTP = "HTTP_"  # before the name of a header in the environment of WSGI
 
 Answer = tuple[Payload, dict[str, str]]
@@ -40,8 +44,12 @@ Answer = tuple[Payload, dict[str, str]]
 
 def publish(topic: str, sequence_id: str = "") -> Answer:
     """POST and PUT /TOPIC and /TOPIC/ID: the body is the message, or a file."""
-    body = body_of(*read_upload(), content_type=request.mimetype)
-    return _deliver(topic, body, sequence_id, publication({}))
+    kept, size = read_upload(lambda beginning: MAX_PICTURE_BYTES if begins_picture(beginning) else KEPT_BYTES)
+    picture = pictures.of_upload(kept) if len(kept) == size else None
+    body = (
+        Body(None, size, picture.content_type, is_picture=True) if picture else body_of(kept, size, request.mimetype)
+    )
+    return _deliver(topic, body, sequence_id, publication({}), picture)
 
 
 def publish_by_get(topic: str) -> Answer:
@@ -96,14 +104,17 @@ def publication(fields: Payload) -> Publication:
     return Publication(headers, request.args.to_dict(), fields)
 
 
-def _deliver(topic: str, body: Body, sequence_id: str, sent: Publication) -> Answer:
+def _deliver(topic: str, body: Body, sequence_id: str, sent: Publication, picture: Picture | None = None) -> Answer:
     zone, now = current().caller.time_zone, clock.now_ms()
     content, left_out = published(sent, topic, body, sequence_id, lambda delay: delays.moment(delay, zone, now))
-    made = deliver_content(content, request.headers.get("Idempotency-Key"))
+    if picture:
+        content = pictures.described(content, picture, file_name(sent))
+    made = deliver_content(content, request.headers.get("Idempotency-Key"), picture and picture.data)
     headers = {"Idempotent-Replayed": "true"} if made.replayed else {}
     if left_out:
         headers["X-Pocketbell-Ignored"] = ", ".join(left_out)
-    return fitted(message(made.notification, topic)), headers
+    attached = attachment(made.notification, guards.origin())
+    return fitted(message(made.notification, topic, attached)), headers
 
 
 def show_account() -> Payload:

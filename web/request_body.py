@@ -3,17 +3,19 @@
 Must not know what the body means.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from typing import Any, TypeVar
 
 from process.turns import Turns
 from web.context import current, request
+from web.multipart import MULTIPART
 from wire.errors import Refused
 from wire.strict_json import parse_json
 
 FORM = "application/x-www-form-urlencoded"
-MULTIPART = "multipart/form-data"
 LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
 MAX_LARGE_WAITING = 32
 LARGE_WAITS_S = 10.0
@@ -22,9 +24,9 @@ MAX_VISITOR_FORM_BYTES = 16_384  # without a session
 MAX_OWNER_FORM_BYTES = 524_288
 MAX_FORM_FIELDS = 200
 MAX_UPLOAD_BYTES = 15_000_000
-KEPT_BYTES = 65_536  # of an upload, more than the longest message has
 UPLOAD_PART_BYTES = 65_536
-UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 4, 8  # of those beyond `MAX_BODY_BYTES`
+UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 16, 32  # of large files; each has a thread, and at most 2 MB of memory
+UPLOADS_OF_ONE_AT_ONCE = 8  # account: an upload may take a minute
 UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
 
 
@@ -36,12 +38,25 @@ large_bodies = Turns(
     LARGE_WAITS_S,
     lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
 )
-large_uploads = Turns(
-    UPLOADS_AT_ONCE,
-    {"all": MAX_UPLOADS_WAITING},
-    LARGE_WAITS_S,
-    lambda: Refused(429, "Too many large files are being uploaded at once.", RETRY_UPLOAD_S),
-)
+
+
+def upload_turns(at_once: int, waiting: int = MAX_UPLOADS_WAITING) -> Turns:
+    """Turns for large uploads."""
+    sentence = "Too many large files are being uploaded at once."
+    return Turns(at_once, {"all": waiting}, LARGE_WAITS_S, lambda: Refused(429, sentence, RETRY_UPLOAD_S))
+
+
+large_uploads = upload_turns(UPLOADS_AT_ONCE)
+_uploads_of = cache(lambda account_seq: upload_turns(UPLOADS_OF_ONE_AT_ONCE))
+
+
+@contextmanager
+def _upload() -> Iterator[None]:
+    """The turn of a large upload, which gets more time than other requests."""
+    with _uploads_of(current().caller.account_seq).turn("all"), large_uploads.turn("all"):
+        if connection := current().environ.get("gunicorn.socket"):
+            connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
+        yield
 
 
 def read_fields(*known: str) -> dict[str, Any]:
@@ -72,30 +87,45 @@ def read_object(
             raise refused from None
 
 
-def read_upload() -> tuple[bytes, int]:
-    """The first `KEPT_BYTES` of the request's body, and its size; the rest is read and dropped.
+def read_upload(keeps: Callable[[bytes], int]) -> tuple[bytes, int]:
+    """The beginning of the request's body, and the size of all of it; the rest is read and dropped.
 
-    `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond `MAX_BODY_BYTES` gets more time, and few come at once.
-    A client that is answered before the end may report a broken connection instead.
+    `keeps` says of the first part how many bytes are wanted. `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond
+    `MAX_BODY_BYTES` gets more time, and few come at once. A client that is answered before the end may report a
+    broken connection instead.
     """
     environ, at_first = current().environ, current().settings.max_body_bytes
     is_chunked, announced = "HTTP_TRANSFER_ENCODING" in environ, _announced(environ)
     if announced > MAX_UPLOAD_BYTES:
         raise _too_large(MAX_UPLOAD_BYTES)
     most = MAX_UPLOAD_BYTES + 1 if is_chunked else announced
-    beginning, size = _dropped(environ, min(most, at_first))
+    kept = bytearray(_read(environ, min(most, at_first, UPLOAD_PART_BYTES)))
+    wanted, size = keeps(bytes(kept)), len(kept)
+    size += _read_on(environ, min(most, at_first) - size, kept, wanted)
     if at_first == size < most:
-        with large_uploads.turn("all"):
-            if connection := environ.get("gunicorn.socket"):
-                connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
-            more, rest = _dropped(environ, most - size)
-            beginning, size = (beginning + more)[:KEPT_BYTES], size + rest
+        with _upload():
+            size += _read_on(environ, most - size, kept, wanted)
     if size > MAX_UPLOAD_BYTES:
         raise _too_large(MAX_UPLOAD_BYTES)
     if size < announced:
         raise Refused(400, CUT_OFF)
     current().confirm()
-    return beginning, size
+    return bytes(kept), size
+
+
+def read_files(most: int) -> bytes:
+    """A body with files, of at most `most` bytes (413), announced or chunked. Few large ones come at once."""
+    environ = current().environ
+    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in environ, _announced(environ)
+    if announced > most:
+        raise _too_large(most)
+    if not is_chunked and announced <= LARGE_BYTES:
+        return _read_whole(environ, announced)
+    with _upload():
+        body = _read(environ, most + 1) if is_chunked else _read_whole(environ, announced)
+    if len(body) > most:
+        raise _too_large(most)
+    return body
 
 
 def read_beginning(most: int) -> bytes:
@@ -169,13 +199,13 @@ def _announced(environ: Environ) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-def _dropped(environ: Environ, size: int) -> tuple[bytes, int]:
-    """Read the next `size` bytes of the body, or what there is: the first `KEPT_BYTES`, and how many there were."""
-    beginning, length = b"", 0
+def _read_on(environ: Environ, size: int, kept: bytearray, wanted: int) -> int:
+    """Read the next `size` bytes of the body, or what there is, keeping `wanted` in all; returns how many came."""
+    length = 0
     while length < size and (part := _read(environ, min(size - length, UPLOAD_PART_BYTES))):
-        beginning += part[: KEPT_BYTES - len(beginning)]
+        kept += part[: max(0, wanted - len(kept))]
         length += len(part)
-    return beginning, length
+    return length
 
 
 def _read(environ: Environ, size: int) -> bytes:

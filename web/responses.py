@@ -1,5 +1,6 @@
 """The end of every response: headers, the counter, the alert's list of requests. Must not know handlers."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Response
@@ -11,9 +12,10 @@ from web.context import RequestContext, current, request
 from web.json_answers import JsonAnswer
 from wire import ntfy
 
+POLICY, OWN_PICTURES = "Content-Security-Policy", "img-src 'self'"
 PAGE_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    POLICY: (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; {OWN_PICTURES}; connect-src 'self';"
         " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -53,10 +55,18 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None
     if known.errors is ntfy.error_body:  # pages of other sites may call the addresses of ntfy
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
-        headers.extend(PAGE_HEADERS.items())
+        headers.extend(_page_headers(known.picture_origins))
     elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
         # A button's page, or the one at an alert's address: both addresses are secret.
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
     if known.window:
         names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
         headers.extend(zip(names, map(str, known.window), strict=True))
+
+
+def _page_headers(picture_origins: set[str]) -> Iterable[tuple[str, str]]:
+    """The headers of a page, which may show pictures from these origins, too."""
+    if not picture_origins:
+        return PAGE_HEADERS.items()
+    policy = PAGE_HEADERS[POLICY].replace(OWN_PICTURES, " ".join([OWN_PICTURES, *sorted(picture_origins)]))
+    return {**PAGE_HEADERS, POLICY: policy}.items()

@@ -27,11 +27,12 @@ from store.key_limits import FULL, READ
 from store.notifications import Entry, ListedRow
 from store.search import Span, Wanted, search
 from store.senders import own_key
-from web import rate_limits, shapes
+from web import pictures, rate_limits, shapes
 from web.context import current, request
 from web.json_answers import JsonAnswer
+from web.multipart import is_multipart
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
-from web.request_body import read_fields, read_object
+from web.request_body import check_size, read_fields, read_object
 from wire.errors import Refused
 from wire.json_text import json_bytes
 from wire.notification import (
@@ -39,7 +40,7 @@ from wire.notification import (
     MAX_ACTIONS,
     MAX_LABEL_CHARACTERS,
     Content,
-    answered,
+    Recorded,
     as_acknowledge,
     as_answered,
     checked_content,
@@ -81,8 +82,13 @@ def configure(secret: str) -> None:
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send."""
-    content, mistyped = read_object(_sent, is_confirmed=True)  # the transaction looks the key up again
-    answer, replayed = deliver(content, current().environ.get("HTTP_IDEMPOTENCY_KEY"))
+    if is_multipart():
+        fields, content, picture = pictures.read_form()
+        mistyped = _mistyped(fields)
+    else:
+        check_size()
+        (content, mistyped), picture = read_object(_sent, is_confirmed=True), None  # the key is looked up again
+    answer, replayed = deliver(content, current().environ.get("HTTP_IDEMPOTENCY_KEY"), picture)
     if mistyped:
         answer["warnings"] = mistyped
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
@@ -90,20 +96,35 @@ def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
 
 def _sent(fields: Payload) -> tuple[Content, list[str]]:
     """What a request says is to be sent, and a warning for each field that looks mistyped."""
-    return checked_content(fields), warnings(fields, FIELD_NAMES) if fields.keys() - FIELD_NAMES else []
+    return checked_content(fields), _mistyped(fields)
 
 
-def deliver(content: Content, idempotency_key: str | None) -> tuple[Payload, bool]:
+def _mistyped(fields: Payload) -> list[str]:
+    return warnings(fields, FIELD_NAMES) if fields.keys() - FIELD_NAMES else []
+
+
+def deliver(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> tuple[Payload, bool]:
     """Send it to the caller's devices; the answer, and whether an earlier request had it already."""
-    sent = deliver_content(content, idempotency_key)
-    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+    sent = deliver_content(content, idempotency_key, picture)
+    return {"ok": True, "notification": _shown(sent.notification)}, sent.replayed
 
 
-def deliver_content(content: Content, idempotency_key: str | None) -> delivery.Sent:
-    """Send it to the caller's devices, or find what an earlier request with this Idempotency-Key sent."""
+def _shown(notification: Recorded) -> Payload:
+    """A notification as it is answered."""
+    content, status, created_at = notification.content, notification.status, notification.created_at
+    given = content.given
+    shown = as_answered(notification.id, status, created_at, content.title, content.body, given)
+    return pictures.with_image(shown, notification.id, given)
+
+
+def deliver_content(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> delivery.Sent:
+    """Send it to the caller's devices, or find what an earlier request with this Idempotency-Key sent.
+
+    `picture` is the one that the content describes.
+    """
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    return delivery.deliver(current().caller, content, idempotency_key)
+    return delivery.deliver(current().caller, content, idempotency_key, picture)
 
 
 def ask(fields: Payload) -> Payload:
@@ -155,7 +176,7 @@ def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
     page = {
         "ok": True,
         "notifications": [
-            as_answered(id_, status, created_at, title, body, given)
+            pictures.with_image(as_answered(id_, status, created_at, title, body, given), id_, given)
             for _, id_, status, created_at, title, body, given in rows
         ],
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
@@ -370,7 +391,7 @@ def _cursors(secret: str) -> Signer:
 
 
 def _detail(entry: Entry) -> Payload:
-    detail = answered(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
+    detail = _shown(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by and _reaches(entry.replaced_by):
         detail["replacedBy"] = entry.replaced_by

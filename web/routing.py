@@ -24,6 +24,7 @@ class Route(NamedTuple):
     quota: Check = None
     errors: Errors = rest_body
     scopes: frozenset[str] = frozenset()  # of the keys that may call it; empty where no key is asked for
+    takes_files: bool = False  # whether the handler checks the body's size: files may be larger than other bodies
 
     @property
     def endpoint(self) -> str:

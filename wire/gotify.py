@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from wire.errors import Refused
-from wire.notification import Content, Recorded, web_address
+from wire.notification import Content, Recorded, image_address, web_address
 from wire.ntfy import cut
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
 
@@ -20,6 +20,7 @@ OUR_PRIORITIES = (1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5)  # by Gotify's
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 NAMES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}  # Gotify's; Python 3.13 has changed its own
 ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
+PICTURE = ("client::notification", "bigImageUrl")  # and the picture
 
 
 class Misplaced(Refused):
@@ -38,7 +39,8 @@ def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
         title=cut(title, MAX_TITLE_CHARACTERS) or key_name(),
         body=cut(body, MAX_BODY_CHARACTERS),
         priority=_priority(fields.get("priority")),
-        url=_url(fields.get("extras")),
+        url=web_address(_among(fields.get("extras"), ON_A_TAP)),
+        image=image_address(_among(fields.get("extras"), PICTURE)),
     )
 
 
@@ -53,10 +55,11 @@ def _priority(sent: Any) -> int | None:
     return OUR_PRIORITIES[min(max(sent, 0), len(OUR_PRIORITIES) - 1)]
 
 
-def _url(extras: Any) -> str | None:
-    for name in ON_A_TAP:
+def _among(extras: Any, path: tuple[str, ...]) -> Any:
+    """What `extras` have at this path, or None."""
+    for name in path:
         extras = extras.get(name) if isinstance(extras, dict) else None
-    return web_address(extras)
+    return extras
 
 
 def message(notification: Recorded, sent: Mapping[str, Any], app_id: int) -> dict[str, Any]:
@@ -65,7 +68,9 @@ def message(notification: Recorded, sent: Mapping[str, Any], app_id: int) -> dic
     The id is a number, as in Gotify: the first 52 bits of ours, which begin with the time.
     """
     kept = notification.content
-    extras = {ON_A_TAP[0]: {ON_A_TAP[1]: {ON_A_TAP[2]: kept.url}}}
+    shown: dict[str, Any] = {ON_A_TAP[1]: {ON_A_TAP[2]: kept.url}} if kept.url else {}
+    if kept.image:
+        shown[PICTURE[1]] = kept.image
     return {
         "id": int(notification.id[:13], 16),
         "appid": app_id,
@@ -73,7 +78,7 @@ def message(notification: Recorded, sent: Mapping[str, Any], app_id: int) -> dic
         "title": kept.title,
         "priority": int(sent.get("priority") or 0),
         "date": datetime.fromtimestamp(notification.created_at / 1_000, UTC).isoformat(timespec="milliseconds"),
-        **({"extras": extras} if kept.url else {}),
+        **({"extras": {ON_A_TAP[0]: shown}} if shown else {}),
     }
 
 

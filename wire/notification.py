@@ -31,6 +31,7 @@ STEPS_BELOW = 10_000_000  # a smaller time counts steps, or is a test's
 SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in ms, or the year 33658 in seconds
 LIKE_SECONDS = "looks like seconds: it takes milliseconds"
 
+HTTPS = re.compile("https://", re.I)
 URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
 
 
@@ -52,6 +53,8 @@ class Content(NamedTuple):
     acknowledge: tuple[int, ...] = ()  # the seconds between repeats until it is acknowledged, and of all repeats
     deliver_at: int | None = None  # it is held until then
     tags: tuple[str, ...] = ()  # ntfy's tags, for its app
+    image: str | None = None  # the address of a picture elsewhere
+    picture: tuple[str | int, ...] = ()  # the content type, bytes and file name of a picture that came with it
 
     @property
     def given(self) -> dict[str, Any]:
@@ -119,6 +122,20 @@ def checked_url(sent: Any, name: str) -> str:
         sentence = f"{name} must be an address that begins with http:// or https://, without spaces."
         raise Refused(400, sentence, field=name)
     return url
+
+
+def checked_image(sent: Any, name: str) -> str:
+    """An https address of at most 2,000 characters, as it was sent: phones show no picture from another one."""
+    image = checked_url(sent, name)
+    if not HTTPS.match(image):
+        raise Refused(400, f"{name} must be an address that begins with https://.", field=name)
+    return image
+
+
+def image_address(sent: Any) -> str | None:
+    """An address from which a phone shows a picture; None for anything else."""
+    address = web_address(sent)
+    return address if address and HTTPS.match(address) else None
 
 
 def web_address(sent: Any) -> str | None:
@@ -268,10 +285,12 @@ FIELDS = (
         _checked_time,
         {"type": "integer", "description": "Unix milliseconds, at most 366 days ahead: held until then"},
     ),
+    RequestField("image", checked_image, limited("https: the address of a picture to show", MAX_URL_CHARACTERS)),
 )
 BY_COLUMN = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", field.name): field for field in FIELDS}
 REQUIRED_FIELDS = ("title", "body")
 OPTIONAL_FIELDS = {column: field for column, field in BY_COLUMN.items() if column not in REQUIRED_FIELDS}
+SHOWN_COLUMNS = (*OPTIONAL_FIELDS, "picture")  # which is answered as `image`
 FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 
@@ -323,16 +342,10 @@ class Recorded(Protocol):
         """When it was recorded, in ms."""
 
 
-def answered(notification: Recorded) -> dict[str, Any]:
-    """A notification as it is answered."""
-    content, status, created_at = notification.content, notification.status, notification.created_at
-    return as_answered(notification.id, status, created_at, content.title, content.body, content.given)
-
-
 def as_answered(
     id_: str, status: str, created_at: int, title: str, body: str, given: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """As `answered`, from these parts; `given` is `Content.given`, or None if nothing is set."""
+    """A notification as it is answered; `given` is `Content.given`, or None if nothing is set."""
     shown = {"id": id_, "title": title, "body": body, "status": status, "createdAt": created_at}
     if given:
         for column, value in given.items():

@@ -28,6 +28,7 @@ from wire.notification import (
     PRIORITIES,
     Content,
     Recorded,
+    image_address,
     web_address,
 )
 from wire.ntfy_actions import ActionsError, parsed_actions
@@ -163,11 +164,15 @@ def topic_of(fields: Mapping[str, Any]) -> str:
 
 
 class Body(NamedTuple):
-    """The body of a request to publish: its text, as far as that is kept, or None for a file that is no text."""
+    """The body of a request to publish: its text, as far as that is kept, or None for a file that is no text.
+
+    `is_picture` if it is one that is kept.
+    """
 
     text: str | None
     size: int = 0
     content_type: str = ""
+    is_picture: bool = False
 
 
 def body_of(beginning: bytes, size: int, content_type: str) -> Body:
@@ -193,7 +198,8 @@ def published(sent: Publication, topic: str, body: Body, sequence_id: str, momen
     """
     attach, delay, template = sent.text(ATTACH), sent.read(DELAY), sent.read(TEMPLATE)
     buttons, has_other_actions = _buttons(sent.read(ACTIONS))
-    link = web_address(sent.text(CLICK)) or web_address(attach)
+    image = None if body.is_picture else image_address(attach)
+    link = web_address(sent.text(CLICK)) or (None if image else web_address(attach))
     content = Content(
         title=cut(sent.text(TITLE) or topic, MAX_TITLE_CHARACTERS),
         body=_message(sent, body, attach),
@@ -203,34 +209,36 @@ def published(sent: Publication, topic: str, body: Body, sequence_id: str, momen
         actions=buttons,
         deliver_at=moment(str(delay)) if delay else None,
         tags=_tags(sent.read(TAGS)),
+        image=image,
     )
     left_out = {
         "Email": sent.read(EMAIL),
         "Call": sent.read(CALL),
         "Template": template and str(template).lower() not in FALSE,
         "Actions": has_other_actions,
-        "Attach": attach and attach != link,
+        "Attach": attach and attach not in (link, image),
     }
     return Published(content, [name for name, is_so in left_out.items() if is_so])
 
 
 def _message(sent: Publication, body: Body, attach: str) -> str:
-    """The message; if a file came with it, the last line says that it is not kept.
+    """The message; if a file came with it that is not kept, the last line says so.
 
     Text that comes as a file, without a message, is the message.
     """
     named = sent.text(MESSAGE).replace("\\n", "\n")
     if body.text is None or (body.text and named and not attach and sent.read(FILE_NAME)):
-        name = _file_name(sent) or f"attachment{mimetypes.guess_extension(body.content_type) or ''}"
-        line = f"\n({name}, {_in_words(body.size)}, not kept)"
+        name = file_name(sent) or f"attachment{mimetypes.guess_extension(body.content_type) or ''}"
+        line = "" if body.is_picture else f"\n({name}, {_in_words(body.size)}, not kept)"
         return cut(named or FILE_MESSAGE.format(name), MAX_BODY_CHARACTERS - len(line)) + line
     text = body.text or named
     if attach and not text:
-        text = FILE_MESSAGE.format(_file_name(sent) or urlsplit(attach).path.rpartition("/")[2] or "attachment")
+        text = FILE_MESSAGE.format(file_name(sent) or urlsplit(attach).path.rpartition("/")[2] or "attachment")
     return cut(text or EMPTY_MESSAGE, MAX_BODY_CHARACTERS)
 
 
-def _file_name(sent: Publication) -> str:
+def file_name(sent: Publication) -> str:
+    """The name that was sent of a file; empty if there is none."""
     return cut(" ".join(sent.text(FILE_NAME).split()), MAX_FILE_NAME_CHARACTERS)
 
 
@@ -289,7 +297,17 @@ def _button(action: Any) -> dict[str, str] | None:
 # --- answers ------------------------------------------------------------------------------------------------
 
 
-def message(notification: Recorded, topic: str) -> dict[str, Any]:
+def attachment(content: Content, url: str | None, expires_at: int) -> dict[str, Any] | None:
+    """The picture at `url` as ntfy's attachment; only of one that is kept are type, size and end (ms) known."""
+    if url is None:
+        return None
+    if not content.picture:
+        return {"name": urlsplit(url).path.rpartition("/")[2][:MAX_FILE_NAME_CHARACTERS] or "image", "url": url}
+    content_type, size, name = content.picture
+    return {"name": name, "type": content_type, "size": size, "expires": expires_at // 1_000, "url": url}
+
+
+def message(notification: Recorded, topic: str, attached: dict[str, Any] | None) -> dict[str, Any]:
     """A notification as ntfy's message object, with the buttons that open an address."""
     content = notification.content
     optional = {
@@ -302,6 +320,7 @@ def message(notification: Recorded, topic: str) -> dict[str, Any]:
             if "url" in action
         ],
         "sequence_id": content.tag,
+        "attachment": attached,
     }
     return {
         "id": notification.id,
@@ -319,7 +338,7 @@ def fitted(answer: dict[str, Any], most: int = MAX_ANSWER_BYTES) -> dict[str, An
     if _size(answer) <= most:
         return answer
     shorter = {**answer, "message": ""}
-    for name in ("actions", "click", "tags", "title"):
+    for name in ("actions", "attachment", "click", "tags", "title"):
         if _size(shorter) > most:
             shorter.pop(name, None)
     room = most - _size(shorter)

@@ -112,7 +112,7 @@ class Shape(NamedTuple):
     begun_at: int
 
 
-def message(of: Shape, content: Content, actions: list[Message]) -> Message:
+def message(of: Shape, content: Content, actions: list[Message], attached: Message | None) -> Message:
     """A notification as the app reads it; `content` is as it may be shown."""
     shown = {
         "id": f"{of.id}-{of.version}" if of.version else of.id,  # the app drops a message whose id it knows
@@ -126,6 +126,7 @@ def message(of: Shape, content: Content, actions: list[Message]) -> Message:
         "click": content.url,
         "actions": actions,
         "sequence_id": content.tag or of.id,
+        "attachment": attached,
     }
     return {name: value for name, value in shown.items() if value not in (None, [])}
 

@@ -40,6 +40,11 @@ def cut_picture(data: bytes | memoryview) -> Picture | None:
     return None
 
 
+def begins_picture(data: bytes) -> bool:
+    """Whether these are the first bytes of a picture."""
+    return any(begins.match(data) for begins, _, _ in KINDS)
+
+
 def _joined(data: bytes | memoryview, parts: Iterable[Part]) -> bytes:
     """All parts as one: a single copy, or none if everything stays."""
     view, pieces, start, end = memoryview(data), list[bytes | memoryview](), 0, 0

@@ -68,6 +68,14 @@ def test_a_push_is_shown_in_either_form(phone, site, is_declarative):
 
 
 @pytest.mark.shows_notifications
+def test_a_push_is_shown_with_its_picture(phone, site):
+    worker, address = phone.start_worker(), f"{site.base}/i/{'A' * 22}"
+    shown = phone.deliver(worker, json.dumps({"notification": {"title": "Door", "image": address}}))
+    assert shown["image"] == address
+    assert phone.deliver(worker, json.dumps({"notification": {"title": "Door", "image": {}}}))["image"] is None
+
+
+@pytest.mark.shows_notifications
 def test_a_push_that_cannot_be_read_still_shows_a_notification(phone):
     worker = phone.start_worker()
     for text in BAD_PUSHES:

@@ -79,6 +79,7 @@ def test_show_prints_every_setting(service, owner):
         "priority": "{{ level }}",
         "url": "https://x.example/{{ id }}",
         "tag": "{{ key }}",
+        "image": "-",
         "resolved-when": "state = ok",
         "repeat-urgent": "yes",
         "frequency": "1h",

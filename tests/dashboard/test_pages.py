@@ -29,8 +29,12 @@ def test_a_template_has_no_script_or_style_inside(template):
 
 @each("template", TEMPLATES)
 def test_a_template_loads_and_sends_nothing_elsewhere(template):
-    of_sender = r'<a [^>]*href="\{\{ (content\.url|one\.url|piece) \}\}" rel="noopener noreferrer"[^>]*>'
-    addresses = re.findall(r'\s(?:src|href|action)="([^"]*)"', re.sub(of_sender, "", template.read_text()))
+    of_sender = (
+        r'<a [^>]*href="\{\{ (content\.(url|image)|image|one\.url|piece) \}\}" rel="noopener noreferrer"[^>]*>'
+    )
+    shown = r'<img [^>]*src="\{\{ image \}\}"[^>]* referrerpolicy="no-referrer">'
+    rest = re.sub(shown, "", re.sub(of_sender, "", template.read_text()))
+    addresses = re.findall(r'\s(?:src|href|action)="([^"]*)"', rest)
     built = r"\{\{ (asset\('[\w.-]+'\)(?: \}\}#\{\{ name)?|path|request\.path|warning\.path|fetching\.link) \}\}"
     assert [address for address in addresses if not re.match(rf"/(?!/)|#|{built}", address)] == []
 

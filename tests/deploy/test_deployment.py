@@ -23,8 +23,10 @@ from process.clock import DAY_MS
 from tests.support import certificates
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.ntfy_app import Listener, WebSocketListener, add_topic
+from tests.support.picture_files import BOUNDARY, form_with, jpeg_of
 from tests.support.server import BIN, PATIENCE_S, ROOT, UNDELAYED_S, bearer, free_port, serving, wait_until
 from web import rate_limits
+from wire.picture_formats import MAX_PICTURE_BYTES
 
 NAME = "push.example.org"
 ORIGIN = f"https://{NAME}"
@@ -239,7 +241,7 @@ def test_the_limit_of_a_sender_counts_its_true_address_whatever_it_claims(proxy)
 @pytest.mark.parametrize(
     "names, paths",
     [
-        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/ping/0/1", "/api/v1/notifications/send", "/mcp"]),
+        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/ping/0/1", "/api/v1/stats", "/mcp"]),
         ({"error"}, ["/api/webhooks/custom"]),
         ({"code", "http", "error"}, ["/"]),
         ({"error", "errorCode", "errorDescription"}, ["/gotify/message"]),
@@ -250,6 +252,14 @@ def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, name
         refused = proxy.request("POST", path, b" " * 2_000_000)
         assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
         assert set(json.loads(refused.text)) == names, path
+
+
+def test_a_notification_may_come_with_a_picture_of_2_megabytes(proxy, server):
+    headers = {"Authorization": f"Bearer {server.key}", "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+    taken = proxy.request("POST", "/api/v1/notifications/send", form_with(jpeg_of(MAX_PICTURE_BYTES)), headers)
+    assert (taken.status, "/i/" in taken.text) == (200, True)
+    refused = proxy.request("POST", "/api/v1/notifications/send", form_with(jpeg_of(MAX_PICTURE_BYTES + 1)), headers)
+    assert (refused.status, "image is larger than 2,000,000 bytes." in refused.text) == (413, True)
 
 
 @pytest.mark.parametrize("path", ["/backups", "/backups/job-7"])
@@ -489,6 +499,7 @@ def test_the_page_on_security_names_every_table():
         "notification_day",
         "one_time_link",
         "phone_link",
+        "picture",
         *of_the_service,
         "session",
     }

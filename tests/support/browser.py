@@ -118,7 +118,7 @@ RECORD_SHOWN = """
   ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
     await show.call(this, title, options);
     const { body, tag, data, silent, requireInteraction, actions = [] } = options;
-    self.shown.push({ title, body, tag, data, silent, requireInteraction, actions });
+    self.shown.push({ title, body, tag, data, silent, requireInteraction, actions, image: options.image });
   };
 }
 """

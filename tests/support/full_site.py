@@ -3,19 +3,23 @@
 import json
 from urllib.parse import urlencode
 
-from core import alerts, firing, local_time
-from models import Account, new_id
+from core import alerts, firing, local_time, pictures
+from models import Account, new_id, sha256_of
 from process import clock
 from process.clock import DAY_MS
 from store import alert_events
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, run, transaction
+from tests.support.picture_files import png
 from tests.support.times import MINUTE_MS
 
 ROWS = 1_000
 DEVICES = 20
 KEYS, REVOKED_KEYS, ALERTS, SESSIONS, SERIES = 40, 15, 40, 12, 60
 
+
+PICTURED = range(ROWS - 9, ROWS)  # numbers of notifications of all kinds
+PICTURE = png()
 
 OFFLINE = "/app/static/offline.html"
 LONG_NAME = "W" * 100
@@ -303,6 +307,7 @@ class Full:
                 "missing": None,
                 **dict.fromkeys(("priority", "url", "tag", "expires_at", "replaced_by", "acknowledge", "deliver_at")),
                 "actions": None,
+                "picture": json.dumps(["image/png", len(PICTURE), LONG_NAME]) if seq in PICTURED else None,
             }
             if kind == "key":
                 row["priority"], row["url"], row["tag"] = 1 + seq % 5, "https://" + "w" * 1_990, "W" * 64
@@ -331,6 +336,7 @@ class Full:
         long.update(title="W" * 1_000, body="W" * 5_000 + " רשת" * 1_250)
         self.ids.update(digest=digest["id"], long=long["id"])
         self._insert("notification", rows)
+        self._insert("picture", [self._picture(row) for row in rows if row["picture"]])
         self._insert("held", held)
         self._insert("alarm", alarms)
         self._insert("answer", [self._answer(one["notification_seq"]) for one in alarms if one["acknowledged_at"]])
@@ -339,6 +345,14 @@ class Full:
         counts = [{"account_seq": self.account, "day": day, "notification_count": 36} for day in days]
         counts.append({"account_seq": self.account, "day": "", "notification_count": 1_234_567})
         self._insert("notification_day", counts)
+
+    def _picture(self, row):
+        token_hash, kind = (
+            sha256_of(pictures.token_of(row["id"])),
+            {"content_type": "image/png", "size": len(PICTURE)},
+        )
+        of = {"notification_seq": row["seq"], "account_seq": self.account, "expires_at": self.now + DAY_MS}
+        return {**of, **kind, "token_hash": token_hash, "data": PICTURE}
 
     def _alarm(self, seq, state):
         return {

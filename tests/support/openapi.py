@@ -1,6 +1,7 @@
 """The OpenAPI document, with its references followed."""
 
 import re
+from io import BytesIO
 
 import pytest
 import yaml
@@ -9,6 +10,7 @@ import app
 from core import scheduler
 from core.buttons import token_of
 from tests.support.heartbeats import EMAIL, Pinged
+from tests.support.picture_files import png
 from tests.support.service import METRICS_TOKEN
 from web import api_docs
 
@@ -110,6 +112,10 @@ class World:
             return self.caller.post("/notifications/send", sent).json["notification"]["id"]
         if operation.id in ("changeDevice", "removeDevice"):
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
+        if operation.id == "showPicture":
+            parts = {"title": "Door", "body": "motion", "image": (BytesIO(png()), "cam.png")}
+            sent = self.caller.request("POST", "/api/v1/notifications/send", data=parts).json["notification"]
+            return sent["image"].rpartition("/")[2]
         if operation.id == "getMetric":
             batch = OPERATIONS["storeMetrics"].body
             self.caller.request("POST", OPERATIONS["storeMetrics"].path, batch)

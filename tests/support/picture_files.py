@@ -190,3 +190,24 @@ KINDS = (
     ("image/webp", webp(extended(0x10), ALPHA, LOSSY), webp_with_words()),
     ("image/webp", animated_webp(), animated_webp(TELLS, WEBP_WORDS)),
 )
+
+
+# A form that sends a notification with a picture
+
+ELSEWHERE = "https://x.example/cam.jpg"
+BOUNDARY = "between-the-parts"
+
+
+def jpeg_of(size):
+    """A picture of so many bytes."""
+    return jpeg(scan=b"\x11" * (size - len(jpeg(scan=b""))))
+
+
+def form_with(picture):
+    """The body of a multipart form with this picture."""
+    parts = (("title", b"Door"), ("body", b"motion"), ('image"; filename="cam.jpg', picture))
+    written = b"".join(
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode() + content + b"\r\n"
+        for name, content in parts
+    )
+    return written + f"--{BOUNDARY}--\r\n".encode()

@@ -32,7 +32,7 @@ def must_be_as_described(answer, described):
         assert answer.data == b""
         return
     media = described["content"][answer.mimetype]
-    Draft202012Validator(media["schema"]).validate(answer.json if answer.is_json else answer.text)
+    Draft202012Validator(media["schema"]).validate(answer.json if answer.is_json else answer.data.decode("latin-1"))
     always = {"ok", "success"} & set(answer.json) if answer.is_json else ()
     assert all(answer.json[name] is (answer.status_code < 400) for name in always)  # as their descriptions say
 

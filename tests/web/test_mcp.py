@@ -301,6 +301,7 @@ def test_a_tool_is_described(owner):
                 "actions": {"type": "array", "description": ANY, "minItems": 1, "maxItems": 3, "items": ANY},
                 "acknowledge": {"description": ANY, "anyOf": [{"type": "boolean"}, ANY]},
                 "deliverAt": {"type": "integer", "description": ANY},
+                "image": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 2_000},
                 "idempotencyKey": {"type": "string", "description": ANY, "pattern": "^[!-~]{1,255}$"},
             },
             "required": ["title", "body"],
@@ -427,7 +428,7 @@ def test_keys_are_listed_without_their_secret_part(owner, service):
             "send_notification",
             {"title": "t", "body": "b", "prio": 1},
             "This tool does not take prio: it takes title, body,"
-            " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, idempotencyKey.",
+            " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, image, idempotencyKey.",
         ),
         ("get_stats", {"x": 1}, "This tool does not take x: it takes no arguments."),
         ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),

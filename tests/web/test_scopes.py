@@ -32,7 +32,7 @@ ALLOWED = {  # what each scope may call; a key that may do everything may call a
         "POST /api/webhooks/custom",
         "POST /mcp",
         "POST /gotify/message",
-        *(route.endpoint for route in ROUTES if route.guard in (guards.ntfy_key, guards.ntfy_publisher)),
+        *(route.endpoint for route in ROUTES if route.guard is guards.ntfy_key),
     },
     READ: {"POST /mcp", *(route.endpoint for route in ROUTES if route.endpoint.startswith("GET /api/v1/"))},
 }

@@ -10,7 +10,7 @@ from tests.support.answers import AT, FORM, refusal
 from tests.support.rows import each
 from tests.support.service import last
 from tests.support.webhooks import ask
-from web import event_body
+from web import multipart
 
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
 
@@ -109,7 +109,7 @@ def test_with_an_empty_body_the_querys_fields_are_the_event(shown, method, heade
 
 
 def test_more_than_1000_fields_are_refused(hook):
-    for most, status in ((event_body.MAX_FIELDS, 200), (event_body.MAX_FIELDS + 1, 400)):
+    for most, status in ((multipart.MAX_FIELDS, 200), (multipart.MAX_FIELDS + 1, 400)):
         pairs = [(f"field{number}", "x") for number in range(most)]
         assert hook.post(data=urlencode(pairs), headers=FORM).status_code == status
         assert hook.post(data=parts(*pairs[:-1]), headers=MULTIPART).status_code == status

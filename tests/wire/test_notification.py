@@ -53,5 +53,5 @@ def test_a_required_field_is_neither_absent_nor_null(name):
 
 def test_an_optional_field_is_answered_under_its_own_name(optional):
     recorded = NotificationRow(1, "1", "held", 7, Content("Disk", "full", missing=("a",)))
-    answered = notification.answered(recorded)
+    answered = notification.as_answered("1", "held", 7, "Disk", "full", recorded.content.given)
     assert answered == {"id": "1", "title": "Disk", "body": "full", "status": "held", "createdAt": 7, "lacks": ("a",)}

@@ -1,0 +1,103 @@
+"""Pictures: of notifications, kept for a while and served at an address with a secret token (docs/pictures.md).
+
+Tokens are derived from the server's secret, so that retries, repeats and replays have the same address although only
+their hashes are stored. Must not know requests or push.
+"""
+
+import base64
+import hmac
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from core.pieces import for_each_account
+from models import sha256_of
+from process.clock import DAY_MS
+from store import pictures as stored
+from store.notifications import NotificationRow
+from store.pictures import StoredPicture
+from store.senders import Sender
+from wire import ntfy
+from wire.notification import Recorded
+
+KEPT_MS = 30 * DAY_MS
+MAX_ACCOUNT_BYTES = 200_000_000  # beyond it, the account's oldest pictures go
+TOKEN_BYTES = 16
+REMOVED_AT_ONCE = 50  # pictures, each of up to 2 MB
+
+_key = b""  # set by `configure`
+_storing = threading.Lock()
+
+
+def configure(secret: str) -> None:
+    """Derive tokens from this secret of the server."""
+    global _key
+    _key = hmac.digest(secret.encode(), b"pictures", "sha256")
+
+
+def token_of(notification_id: str) -> str:
+    """The token of a notification's picture: 22 characters of base64url."""
+    digest = hmac.digest(_key, notification_id.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")
+
+
+def path_of(notification_id: str) -> str:
+    """The path of a notification's picture on this server."""
+    return f"/i/{token_of(notification_id)}"
+
+
+def address_of(notification: Recorded) -> str | None:
+    """The address of a notification's picture: of one that is kept, its path here."""
+    content = notification.content
+    return path_of(notification.id) if content.picture else content.image
+
+
+def expires_at(notification: Recorded) -> int:
+    """Until when (ms) a notification's picture is kept: one for later needs it later."""
+    return (notification.content.deliver_at or notification.created_at) + KEPT_MS
+
+
+def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
+    """A notification's picture as ntfy's apps read it; `origin` is this server's."""
+    address = address_of(notification)
+    url = origin + address if address and address.startswith("/") else address
+    return ntfy.attachment(notification.content, url, expires_at(notification))
+
+
+def storing(picture: bytes | None) -> AbstractContextManager[object]:
+    """Keep other pictures waiting during the transaction that stores one.
+
+    Writers that share a commit would all wait until the disk has their pictures.
+    """
+    return nullcontext() if picture is None else _storing
+
+
+def keep(sender: Sender, notification: NotificationRow, data: bytes) -> None:
+    """Keep the picture that came with a notification, which describes it; call inside `transaction()`."""
+    picture = StoredPicture(str(notification.content.picture[0]), data)
+    token_hash, ends_at = sha256_of(token_of(notification.id)), expires_at(notification)
+    total = stored.add(notification.seq, sender.account_seq, token_hash, picture, ends_at)
+    if total > MAX_ACCOUNT_BYTES:
+        _remove_oldest(sender.account_seq, total - MAX_ACCOUNT_BYTES)
+
+
+def _remove_oldest(account_seq: int, surplus: int) -> None:
+    """Remove the account's oldest pictures, which have at least so many bytes together."""
+    while surplus > 0:
+        going = list[int]()
+        for seq, size in stored.oldest(account_seq, REMOVED_AT_ONCE):
+            if surplus <= 0:
+                break
+            going.append(seq)
+            surplus -= size
+        stored.remove(account_seq, going)
+
+
+def find(token: str, now: int) -> StoredPicture | None:
+    """The picture at the address with this token; None if there never was one, or it is gone."""
+    return stored.find(sha256_of(token), now)
+
+
+def remove_expired(now: int) -> bool:
+    """Remove some pictures whose time is over; whether there were any."""
+    return for_each_account(stored.expired(now, REMOVED_AT_ONCE), stored.remove)

@@ -1,0 +1,72 @@
+"""The pictures that came with notifications, and their queries. Callers pass the time."""
+
+import json
+from typing import NamedTuple
+
+from store import notification_days
+from store.database import run
+from store.rows import Query, columns, select_number, size
+
+
+class StoredPicture(NamedTuple):
+    """A picture as it is served."""
+
+    content_type: str
+    data: bytes
+
+
+ADD = (
+    "INSERT INTO picture (notification_seq, account_seq, token_hash, content_type, size, expires_at, data)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+FIND = Query(
+    StoredPicture, f"SELECT {columns(StoredPicture, 'p')} FROM picture p WHERE token_hash = ? AND expires_at > ?"
+)
+OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
+EXPIRED = "SELECT account_seq, notification_seq FROM picture WHERE expires_at <= ? ORDER BY expires_at LIMIT ?"
+REMOVE = "DELETE FROM picture WHERE notification_seq IN (SELECT value FROM json_each(?)) RETURNING size"
+OF_THESE = "FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
+NOTED_BYTES = f"SELECT sum({size('picture')}) {OF_THESE}"
+FORGET = "UPDATE notification SET picture = NULL WHERE seq IN (SELECT value FROM json_each(?))"
+REMOVE_ALL = (  # from a copy of the database
+    "UPDATE notification_day SET stored_bytes = stored_bytes - picture_bytes - coalesce((SELECT"
+    f" sum({size('picture')}) FROM notification n WHERE n.account_seq = notification_day.account_seq), 0),"
+    " picture_bytes = 0 WHERE day = ''",
+    "UPDATE notification SET picture = NULL WHERE picture IS NOT NULL",
+    "DELETE FROM picture",
+)
+
+
+def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: StoredPicture, expires_at: int) -> int:
+    """Keep the picture of a notification; returns how many bytes the account's pictures have now.
+
+    Call inside `transaction()`.
+    """
+    bytes_ = len(picture.data)
+    run(ADD, (notification_seq, account_seq, token_hash, picture.content_type, bytes_, expires_at, picture.data))
+    return notification_days.add_picture_bytes(account_seq, bytes_)
+
+
+def find(token_hash: bytes, now: int) -> StoredPicture | None:
+    """The picture at the address with this token, unless it has expired."""
+    return FIND.first((token_hash, now))
+
+
+def oldest(account_seq: int, limit: int) -> list[tuple[int, int]]:
+    """The notifications (their seqs) of the account's oldest pictures, and how many bytes each picture has."""
+    return run(OLDEST, (account_seq, limit)).fetchall()
+
+
+def expired(now: int, limit: int) -> list[tuple[int, int]]:
+    """The account and the notification of at most `limit` pictures that have expired."""
+    return run(EXPIRED, (now, limit)).fetchall()
+
+
+def remove(account_seq: int, notification_seqs: list[int]) -> None:
+    """Remove the pictures that these notifications of the account have; call inside `transaction()`."""
+    seqs = json.dumps(notification_seqs)
+    removed = run(REMOVE, (seqs,)).fetchall()
+    if removed:
+        notification_days.add_bytes(account_seq, -(select_number(NOTED_BYTES, (seqs,)) or 0))
+        run(FORGET, (seqs,))
+        notification_days.add_picture_bytes(account_seq, -sum(row[0] for row in removed))

@@ -1,0 +1,69 @@
+"""Multipart forms: their fields and files, with bounds on the work. Must not know what a form means."""
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from typing import IO, Any, NamedTuple
+
+from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+
+from web.context import current, request
+from wire.errors import Refused
+
+MULTIPART = "multipart/form-data"
+MAX_FIELDS = 1_000
+MAX_HEAD_BYTES = 131_072  # of all parts: Werkzeug reads a name character by character
+BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
+class Form(NamedTuple):
+    """The fields and files of a form, each perhaps several times."""
+
+    fields: MultiDict[str, str]
+    files: MultiDict[str, FileStorage]
+
+
+def is_multipart() -> bool:
+    """Whether the request says that its body is a multipart form."""
+    return str(current().environ.get("CONTENT_TYPE", ""))[: len(MULTIPART)].lower() == MULTIPART
+
+
+def parsed(raw: bytes, new_file: Callable[..., IO[bytes]]) -> Form:
+    """The form in the request's body, with the content of each file in a `new_file()`.
+
+    `Refused` (400) if it cannot be read, or has too many parts or too long heads.
+    """
+    boundary = request.mimetype_params.get("boundary", "").encode()
+    if sum(len(BLANK_LINE.split(part, 1)[0]) for part in raw.split(b"--" + boundary, MAX_FIELDS)) > MAX_HEAD_BYTES:
+        raise Refused(400, f"The names and headers in the multipart form have more than {MAX_HEAD_BYTES:,} bytes.")
+    parser = FormDataParser(new_file, silent=False, max_form_parts=MAX_FIELDS)
+    try:
+        _, fields, files = parser.parse(BytesIO(raw), MULTIPART, len(raw), request.mimetype_params)
+    except RequestEntityTooLarge:
+        raise too_many_fields() from None
+    except ValueError:
+        raise Refused(400, "The multipart form cannot be read: its parts do not fit the boundary.") from None
+    return Form(fields, files)
+
+
+def too_many_fields() -> Refused:
+    """The refusal of a form with more than `MAX_FIELDS` fields."""
+    return Refused(400, f"The form has more than {MAX_FIELDS:,} fields.")
+
+
+def in_memory(*_: Any, **__: Any) -> BytesIO:
+    """Where the content of a file goes that is wanted."""
+    return BytesIO()
+
+
+class Nowhere(BytesIO):
+    """Where the content of a file goes that nobody wants."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+
+    def write(self, content: Any) -> int:
+        """Drop it."""
+        return len(content)

@@ -1,0 +1,113 @@
+"""Pictures of notifications: in a form that sends one, in the answers, and at their own address.
+
+Must not know SQL or push.
+"""
+
+from typing import Any
+
+from flask import Response
+from werkzeug.datastructures import FileStorage
+
+from core import pictures
+from process import clock
+from web import guards, request_body
+from web.context import current
+from web.multipart import in_memory, parsed
+from wire.errors import Refused
+from wire.notification import Content, checked_content
+from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture, cut_picture
+from wire.strict_json import parse_json
+
+IN_NUMBERS = ("priority", "expiresAt", "deliverAt")  # fields of a form that may be digits
+IN_JSON = ("actions", "acknowledge")  # fields of a form that are JSON
+MAX_NAME_CHARACTERS = 100
+ENDINGS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
+HEADERS = {
+    "Cache-Control": f"private, max-age={pictures.KEPT_MS // 1_000}, immutable",  # what is there never changes
+    "Content-Security-Policy": "default-src 'none'; sandbox",  # should a browser take it for a page after all
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "no-referrer",
+}
+
+Fields = dict[str, Any]
+
+
+def show_picture(token: str) -> Response:
+    """GET /i/{token}: the picture. The token is the only credential."""
+    found = pictures.find(token, clock.now_ms())
+    if found is None:
+        raise Refused(404)
+    return Response(found.data, content_type=found.content_type, headers=HEADERS)
+
+
+def with_image(shown: Fields, id_: str, given: Fields | None) -> Fields:
+    """A notification as it is answered, with the address of the picture that came with it; `given` as stored."""
+    if given and "picture" in given:
+        shown["image"] = f"{guards.origin()}{pictures.path_of(id_)}"
+    return shown
+
+
+def described(content: Content, picture: Picture, name: str) -> Content:
+    """The content of a notification that came with this picture, as a file of that name."""
+    name = " ".join(name.replace("\0", "\ufffd").replace("\\", "/").rpartition("/")[2].split())[:MAX_NAME_CHARACTERS]
+    name = name or f"image.{ENDINGS[picture.content_type]}"
+    return content._replace(image=None, picture=(picture.content_type, len(picture.data), name))
+
+
+def of_upload(body: bytes) -> Picture | None:
+    """The picture that a body is, if it is one."""
+    if not begins_picture(body):
+        return None
+    with request_body.large_bodies.turn("all"):
+        return cut_picture(body)
+
+
+def read_form() -> tuple[Fields, Content, bytes | None]:
+    """What a multipart form says is to be sent: its fields, the content, and the picture.
+
+    `Refused` (413) for a picture of more than `MAX_PICTURE_BYTES`, (400) for a file that is none, or for two.
+    """
+    raw = request_body.read_files(MAX_PICTURE_BYTES + current().settings.max_body_bytes)
+    with request_body.large_bodies.turn("all"):
+        fields, files = _parts(raw)
+        del raw
+        if len(files) + ("image" in fields) > 1:
+            raise Refused(400, "image is there twice: a notification has one picture.", field="image")
+        content = checked_content(fields)
+        if not files:
+            return fields, content, None
+        picture = _picture(files[0].read())
+        return fields, described(content, picture, files[0].filename or ""), picture.data
+
+
+def _parts(raw: bytes) -> tuple[Fields, list[FileStorage]]:
+    """The fields and the pictures. What begins as JSON is JSON, whatever it is called."""
+    if raw.lstrip().startswith(b"{"):
+        return parse_json(raw), []
+    form = parsed(raw, in_memory)
+    fields = {name: _value(name, text) for name, text in form.fields.items() if name and text}
+    return fields, form.files.getlist("image")
+
+
+def _value(name: str, text: str) -> Any:
+    """The value of a form's field as JSON would have it."""
+    if name in IN_NUMBERS and text.isascii() and text.isdigit():
+        return int(text) if len(text) <= 20 else text
+    if name not in IN_JSON:
+        return text
+    try:
+        value = parse_json(f'{{"{name}": {text}}}'.encode())
+    except Refused:
+        value = {}
+    if len(value) != 1:
+        raise Refused(400, f"{name} must be JSON in a form.", field=name)
+    return value[name]
+
+
+def _picture(data: bytes) -> Picture:
+    if len(data) > MAX_PICTURE_BYTES:
+        raise Refused(413, f"image is larger than {MAX_PICTURE_BYTES:,} bytes.")
+    picture = cut_picture(data)
+    if picture is None:
+        raise Refused(400, "image must be a whole JPEG, PNG, GIF or WebP file.", field="image")
+    return picture
