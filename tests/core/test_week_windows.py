@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import local_time, week_windows
-from tests.core.test_local_time import TIMES, moment, moments
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, local_ms
+from tests.support.wall_clocks import TIMES, moment, moments
 from wire.errors import Refused
 
 WORDS = ("mo", "tu", "we", "th", "fr", "sa", "su")
