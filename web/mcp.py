@@ -32,9 +32,11 @@ HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
 VERSIONS = (MODERN, *HANDSHAKES)
 SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}
 INSTRUCTIONS = (
-    "Pocketbell sends push notifications to the phones and browsers of its owner. Use send_notification when the"
-    " owner asked to be told, or when long work ends, and ask when only the owner can decide. Times are Unix"
-    " milliseconds."
+    "Pocketbell sends push notifications to the phones and browsers of its owner. Times are Unix milliseconds."
+)
+OF_SENDERS = (
+    " Use send_notification when the owner asked to be told, or when long work ends, and ask when only the owner can"
+    " decide."
 )
 CACHING = {"ttlMs": 3_600_000, "cacheScope": "private"}
 META = "io.modelcontextprotocol/"
@@ -196,7 +198,8 @@ def _discover(_: Payload) -> Payload:
 
 
 def _description() -> Payload:
-    return {"capabilities": {"tools": {}}, "instructions": INSTRUCTIONS}
+    more = OF_SENDERS if TOOLS["send_notification"].is_allowed() else ""
+    return {"capabilities": {"tools": {}}, "instructions": INSTRUCTIONS + more}
 
 
 def _list_tools(_: Payload) -> Payload:

@@ -12,7 +12,7 @@ from core.plans import PLANS
 from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
-from store import notification_days, notifications
+from store import key_limits, notification_days, notifications
 from store.senders import own_key
 from web import guards, pictures
 from web.context import current, request
@@ -137,7 +137,8 @@ def _user() -> str:
 
 def show_token() -> Payload:
     """POST /v1/account/token: the key that was sent, for Home Assistant, which wants a token for a password."""
-    return access_token(guards.sent_to_ntfy() or "", clock.now_ms())
+    ends = key_limits.expires_at(current().caller.key_seq)
+    return access_token(guards.sent_to_ntfy() or "", ends, clock.now_ms())
 
 
 def show_health() -> tuple[Payload, int]:

@@ -21,7 +21,7 @@ CODES: Mapping[int, str] = {
 
 SENTENCES: Mapping[int, str] = {
     400: "The request is not valid.",
-    401: "The API key is missing, malformed, unknown or revoked: send Authorization: Bearer sk_test_…",
+    401: "The API key is missing, malformed, unknown, expired or revoked: send Authorization: Bearer sk_test_…",
     403: "Pages of other sites may not call this address: the request's Origin is not this service's own.",
     404: "Not found: no such address or id.",
     405: "This address does not take that method.",

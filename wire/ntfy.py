@@ -362,6 +362,7 @@ def account(username: str, plan: str, today: int, limit: int, remaining: int, ke
     return {"username": username, "role": "user", "tier": tier, "limits": {"basis": "tier", **limits}, "stats": stats}
 
 
-def access_token(key: str, now: int) -> dict[str, Any]:
-    """A key as the access token that ntfy would make: it never expires."""
-    return {"token": key, "label": "", "last_access": now // 1_000, "last_origin": "", "expires": 0}
+def access_token(key: str, expires_at: int | None, now: int) -> dict[str, Any]:
+    """A key as the access token that ntfy would make: 0 as `expires` says that it never does."""
+    ends_s = (expires_at or 0) // 1_000
+    return {"token": key, "label": "", "last_access": now // 1_000, "last_origin": "", "expires": ends_s}

@@ -143,6 +143,19 @@ def test_an_assistant_sees_the_tools_that_its_key_allows(limited, scope, names):
     assert assistants.ask(caller, "tools/call", unseen).json["error"]["code"] == -32602
 
 
+@each("scope, says_how_to_send", [(FULL, True), (SEND, True), (READ, False)])
+def test_an_assistant_is_told_of_no_tool_that_its_key_does_not_allow(limited, scope, says_how_to_send):
+    begun = assistants.ask(limited(scope), "initialize", {"protocolVersion": "2025-11-25"}).json["result"]
+    assert ("send_notification" in begun["instructions"]) == says_how_to_send
+    assert "Times are Unix milliseconds." in begun["instructions"]
+
+
+def test_ntfys_token_says_when_the_key_expires(limited, owner):
+    ends = clock.now_ms() + DAY_MS
+    tokens = [one.request("POST", "/v1/account/token").json for one in (limited(SEND, expiresAt=ends), owner)]
+    assert [token["expires"] for token in tokens] == [ends // 1_000, 0]
+
+
 def test_a_key_that_may_only_read_does_not_wait(limited, owner):
     sent = sent_by(owner)
     answer = limited(READ).get(f"/notifications/{sent}?wait=1")
