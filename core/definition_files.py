@@ -7,6 +7,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from core import definitions
@@ -47,9 +48,9 @@ class File:
             raise Refused(400, "Arrays or tables are too deep within each other.") from None
         except ValueError as error:
             last = text.rstrip().count("\n") + 1
-            said = str(error).replace("end of document", f"line {last}, the last one")
+            said = str(error).replace("at end of document", f"at line {last}, the last one")
             raise Refused(400, f"This is not TOML: {said}.") from None
-        self._lines: Lines = lines_of(text)
+        self._text = text
         for name, value in tables.items():
             with self.line(name):
                 _check_form(name, value)
@@ -60,6 +61,10 @@ class File:
             for place, fields in enumerate(tables.get(kind.name, ())):
                 with self.line(kind.name, place):
                     self._add(kind, place, fields)
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return lines_of(self._text)
 
     def _add(self, kind: Kind, place: int, sent: Fields) -> None:
         fields = kind.checked(sent)

@@ -1,5 +1,6 @@
 """TOML as text: writing strings, and finding the lines of tables and fields, which tomllib does not tell. Pure."""
 
+import contextlib
 import json
 import re
 import tomllib
@@ -30,23 +31,35 @@ def lines_of(text: str) -> Lines:
     The field "" is the table itself.
     """
     found, counts, table = Lines(), Counter[str](), None
-    for line, statement, is_header in _statements(text.replace("\r\n", "\n")):
+    for line, statement, lines in _statements(text.replace("\r\n", "\n")):
+        is_header = lines[0].lstrip().startswith("[")
         if table and not is_header:
             for field in statement:
                 found.setdefault((*table, field), line)
             continue
         for name, value in statement.items():
-            for one in value if isinstance(value, list) else [value]:
+            values, behind = (value, _places(value, lines)) if isinstance(value, list) else ([value], [0])
+            for one, lines_behind in zip(values, behind, strict=True):
                 counts[name] += isinstance(value, list)
                 header = name, max(0, counts[name] - 1)
                 for field in ("", *(one if isinstance(one, dict) else ())):
-                    found.setdefault((*header, field), line)
+                    found.setdefault((*header, field), line + lines_behind)
                 table = header if is_header else None
     return found
 
 
-def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], bool]]:
-    """Each header, field or comment: its first line, what it means by itself, and whether it is a header.
+def _places(array: list[Any], lines: list[str]) -> list[int]:
+    """By how many lines each of the array's values ends behind the first of these lines, which are the array."""
+    found = list[int]()
+    for number in range(len(lines) - 1):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            (values,) = tomllib.loads("\n".join([*lines[: number + 1], "]"])).values()
+            found += [number] * (len(values) - len(found))
+    return found + [len(lines) - 1] * (len(array) - len(found))
+
+
+def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], list[str]]]:
+    """Each header, field or comment: its first line, what it means by itself, and its lines.
 
     A statement ends with the first line that makes it valid: before, a bracket or a text is open.
     """
@@ -58,5 +71,5 @@ def _statements(text: str) -> Iterator[tuple[int, dict[str, Any], bool]]:
                 statement = tomllib.loads("\n".join(kept))
             except tomllib.TOMLDecodeError:
                 continue
-            yield number - len(kept) + 1, statement, kept[0].lstrip().startswith("[")
+            yield number - len(kept) + 1, statement, kept
             kept = []

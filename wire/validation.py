@@ -24,7 +24,7 @@ def only_known(sent: dict[str, Any], *known: str) -> dict[str, Any]:
     unknown = next((field for field in sent if field not in known), None)
     if unknown is not None:
         shown = unknown[:MAX_NAME_CHARACTERS]
-        raise Refused(400, f"{shown} is not known: only {', '.join(known)} can be set.", field=shown)
+        raise Refused(400, f"{shown} is not known: only {', '.join(known)} can be set.", field=unknown)
     return sent
 
 

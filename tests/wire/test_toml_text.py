@@ -53,6 +53,12 @@ def test_each_table_and_field_has_the_line_in_which_it_begins():
         assert {place: line for place, line in lines_of(text).items() if place[2] != "x"} == expected
 
 
+def test_tables_of_an_array_over_several_lines_have_the_lines_in_which_they_end():
+    text = "\nalert = [ # ]\n  {name = 1, body = '''\n]'''}, {},\n\n  {name = '[x]'}\n  , {name = 2}]\nrule = [{}]\n"
+    found = {place[:2]: line for place, line in lines_of(text).items()}
+    assert found == {("alert", 0): 4, ("alert", 1): 4, ("alert", 2): 6, ("alert", 3): 7, ("rule", 0): 8}
+
+
 def test_tables_in_one_line_are_there():
     assert lines_of("\nalert = [{name = 1}, {}]\n") == {
         ("alert", 0, ""): 2,
