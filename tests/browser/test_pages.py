@@ -24,10 +24,10 @@ WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # axe takes longest of all, so it is asked once on each width, in one of the themes: a theme changes nothing but
-# colours. Its rules on contrast and on targets take most of that. They are asked of three controls of a page that are
-# alike, and of one of the texts of all pages in a tab that are alike, beside our own measures of all texts' contrast
-# and all controls' size on every width in both themes.
+# colours. It sees three of the siblings that are alike. Its rule on contrast takes most of that: of the texts of all
+# pages that look alike, it is asked of one, beside our own measure of all texts on every width in both themes.
 ASKED = [(320, "light"), (1280, "dark")]
+KNOWN = {}  # by width and theme, the looks of the texts that axe was asked about
 HEIGHT = 800
 SMALLEST_TARGET_PX = {320: 44, 390: 44, 1280: 24}  # high: for a thumb, or for a mouse
 NARROWEST_TARGET_PX = 24
@@ -41,7 +41,7 @@ AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(
 
 
 MEASURES = """
-async ({ least, narrowest, tags }) => {
+async ({ least, narrowest, tags, known }) => {
   const main = document.querySelector("main");
   const start = (text, length) => text.trim().slice(0, length).toWellFormed(); // half a character cannot be reported
   const named = (element) => {
@@ -117,27 +117,40 @@ async ({ least, narrowest, tags }) => {
     scrollTo({ left: 0, top: 0, behavior: "instant" });
   }
 
+  const apart = []; // of siblings with the same elements and attributes, those that axe need not see
   if (tags) {
-    const kept = `kinds at ${innerWidth}`; // of the texts on the pages that this tab has shown before
-    const shown = new Set(JSON.parse(sessionStorage.getItem(kept)));
-    const pick = (elements, most, known) => { // the first of those with the same place, classes and colours
+    const shapes = new Map(), shapeOf = new Map();
+    for (const it of [...document.body.querySelectorAll("*")].reverse()) { // children before their parent
+      const parts = [...it.children].map((child) => shapeOf.get(child));
+      const shape = `${it.tagName} ${it.getAttribute("class")} ${it.getAttributeNames()} (${parts})`;
+      shapes.set(shape, shapes.get(shape) ?? shapes.size);
+      shapeOf.set(it, shapes.get(shape));
+    }
+    for (const parent of document.body.querySelectorAll("*")) {
       const counts = new Map();
-      const picked = elements.filter((element) => {
-        const { color, fontSize, fontWeight } = getComputedStyle(element);
-        let kind = [color, ground(element), fontSize, fontWeight].join();
-        for (let at = element; at; at = at.parentElement) kind += ` ${at.tagName}.${at.getAttribute("class")}`;
-        counts.set(kind, 1 + (counts.get(kind) ?? 0));
-        return counts.get(kind) <= most && !known.has(kind);
-      });
-      for (const kind of counts.keys()) known.add(kind);
-      return picked;
+      for (const child of [...parent.children]) {
+        const shape = shapeOf.get(child), place = document.createComment("");
+        counts.set(shape, 1 + (counts.get(shape) ?? 0));
+        if (counts.get(shape) <= 3) continue;
+        child.replaceWith(place);
+        apart.push([place, child]);
+      }
+    }
+    const looks = new Set(known);
+    const isNews = (text) => { // no other with the same colours, size and place was asked about
+      const { color, fontSize, fontWeight } = getComputedStyle(text), over = text.parentElement;
+      let opacity = 1;
+      for (let at = text; at; at = at.parentElement) opacity *= getComputedStyle(at).opacity;
+      const place = [text, over, over.parentElement].map((it) => `${it.tagName} ${it.getAttribute("class")}`);
+      const look = [color, ground(text), fontSize, fontWeight, opacity, ...place].join();
+      return !looks.has(look) && looks.add(look);
     };
     const typed = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")].filter(isSeen);
     const samples = {
-      "color-contrast": pick([...texts, ...typed], 1, shown),
-      "target-size": pick([...new Set(targets)], 3, new Set()), // one may be covered by what another page has not
+      "color-contrast": [...texts, ...typed].filter((it) => it.isConnected && isNews(it)),
+      "target-size": [...new Set(targets)].filter((it) => it.isConnected),
     };
-    sessionStorage.setItem(kept, JSON.stringify([...shown]));
+    known = [...looks];
     for (const [rule, elements] of Object.entries(samples)) {
       for (const element of elements) element.setAttribute(`data-${rule}`, "");
       axe.configure({ rules: [{ id: rule, selector: `[data-${rule}]`, enabled: true }] });
@@ -150,9 +163,10 @@ async ({ least, narrowest, tags }) => {
       found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${start(nodes[0].html, 120)}`);
     }
   }
+  for (const [place, child] of apart.reverse()) place.replaceWith(child);
   for (const one of folded) one.open = false;
   document.adoptedStyleSheets = [];
-  return found;
+  return [found, known];
 }
 """
 
@@ -173,8 +187,10 @@ def measure(page, troubles, refused=False):
                 "least": SMALLEST_TARGET_PX[width],
                 "narrowest": NARROWEST_TARGET_PX,
                 "tags": AXE_TAGS if (width, theme) in ASKED else None,
+                "known": KNOWN.get(place, []),
             }
-            found += [(place, wrong) for wrong in page.evaluate(MEASURES, asked)]
+            wrongs, KNOWN[place] = page.evaluate(MEASURES, asked)
+            found += [(place, wrong) for wrong in wrongs]
     found += [("any", trouble) for trouble in troubles]
     troubles.clear()
     return found
