@@ -8,6 +8,7 @@ from playwright.sync_api import Error, expect
 
 from tests.support.alerts_in_browser import EVENT, AlertPage, open_values, post, pushed
 from tests.support.browser import listen, until
+from tests.support.rows import each
 
 PREVIEW_MS = 300
 HOSTILE = {
@@ -39,11 +40,18 @@ TEMPLATES = [
 ]
 
 
-@pytest.mark.parametrize("title, body", TEMPLATES)
-def test_the_live_preview_is_what_is_then_delivered(phone, site, title, body):
+@pytest.fixture
+def on_phone(phone, site):
+    """As `alert`, on a phone that gets notifications."""
     phone.enable()
-    alert = AlertPage(phone.page, site)
-    alert.receive()
+    made = AlertPage(phone.page, site)
+    made.receive()
+    return made
+
+
+@each("title, body", TEMPLATES)
+def test_the_live_preview_is_what_is_then_delivered(phone, on_phone, title, body):
+    alert = on_phone
     alert.title.fill("another")
     alert.body.fill("draft")
     alert.expect_shown("another", "draft")

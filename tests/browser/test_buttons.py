@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from store.database import EVERYBODY, run, transaction
 from tests.support.browser import CLICK, until
 from tests.support.buttons import ANSWERS, paths
+from tests.support.rows import each
 
 pytestmark = pytest.mark.shows_notifications
 
@@ -21,6 +22,7 @@ RECORD_BADGE = """
   navigator.clearAppBadge = async () => { self.badge = 0; };
 }
 """
+CLOSE_ALL = "self.registration.getNotifications().then((all) => all.forEach((one) => one.close()))"
 WAITS_FOR_NO_SYNC = "delete ServiceWorkerRegistration.prototype.sync"
 
 
@@ -97,9 +99,11 @@ def test_a_press_on_a_url_button_opens_the_url(phone, worker, asks):
 
 
 @pytest.mark.parametrize("network", ["none", "fault"])
-@pytest.mark.parametrize("then", ["push", "page", "tap", "activation"])
+@each("then", ["push", "page", "tap", "activation"])
 def test_a_press_made_offline_is_stored_and_sent_later(phone, site, worker, asks, monkeypatch, network, then):
     worker.evaluate(WAITS_FOR_NO_SYNC)
+    worker.evaluate(CLOSE_ALL)
+    site.asked.clear()
     asked, _ = asks()
     with monkeypatch.context() as broken:
         phone.context.set_offline(network == "none")

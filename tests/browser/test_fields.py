@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import until
+from tests.support.rows import each
 
 pytestmark = pytest.mark.shows_notifications
 
@@ -84,9 +85,9 @@ def sender(phone, site):
     return Sender(phone, site)
 
 
-@pytest.mark.parametrize("priority, silent, stays", [(2, True, False), (3, None, False), (5, None, True)])
+@each("priority, silent, stays", [(2, True, False), (3, None, False), (5, None, True)])
 def test_a_priority_decides_sound_and_persistence_on_the_screen(sender, priority, silent, stays):
-    sender.show(priority=priority)
+    sender.show(priority=priority, tag="disk")
     (shown,) = sender.on_screen()
     assert (bool(shown["silent"]), shown["requireInteraction"]) == (bool(silent), stays)
 
@@ -116,7 +117,7 @@ def test_a_push_that_safari_has_read_is_shown_by_the_worker(sender):
     assert sender.worker.evaluate(TAP, "t") == ["https://example.org/"]
 
 
-@pytest.mark.parametrize("url", ["https://nas.example.org/disks?a=b#c", "{base}/docs"])
+@each("url", ["https://nas.example.org/disks?a=b#c", "{base}/docs"])
 def test_a_tap_opens_the_url_without_replacing_an_open_page(sender, site, url):
     url = url.replace("{base}", site.base)
     page = sender.phone.go("/app/keys")
@@ -135,7 +136,7 @@ def test_a_tap_without_a_url_opens_the_notifications_page(sender, site):
     expect(sender.phone.page.locator("h1 + .facts")).to_contain_text("High priority")
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
+@each("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
 def test_only_http_addresses_are_opened(sender, site, url):
     sender.phone.leave(sender.worker)
     push = {"web_push": 8030, "notification": {"title": "t", "tag": "x", "navigate": url}}

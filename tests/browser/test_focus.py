@@ -1,9 +1,8 @@
 """The focused element is never covered."""
 
-import pytest
-
 from tests.support.browser import settle, until
 from tests.support.full_site import full_pages
+from tests.support.rows import each
 
 # The focused element's name and whether nothing covers it; null once the focus has left the page.
 NOT_COVERED = """
@@ -20,7 +19,7 @@ NOT_COVERED = """
 """
 
 
-@pytest.mark.parametrize("name", ["home", "devices", "settings", "new alert", "alert: recent", "metric, 24 h"])
+@each("name", ["home", "devices", "settings", "new alert", "alert: recent", "metric, 24 h"])
 def test_the_focused_element_is_never_covered(full, open_context, name):
     context = open_context(viewport={"width": 390, "height": 640})
     context.add_cookies([full.cookie])

@@ -9,7 +9,7 @@ import pytest
 def each(names, rows):
     """Like `pytest.mark.parametrize`, but one test checks all rows, and names every row that fails.
 
-    It is for rows that leave nothing behind: what is refused, or computed without a service.
+    It is for rows that leave nothing behind that the others see.
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = [_values(names, row) for row in rows]
