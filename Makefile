@@ -17,16 +17,17 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$(WORKERS) $(BIN)/python -m pytest
 test: .venv/installed-dev ## run all tests
 	$(PYTEST)
 
-# What touches data, on PostgreSQL. The other tests parse, or look at pages and processes: they run on SQLite alone.
+# What touches data, on PostgreSQL. The other tests parse, look at pages and processes, or have rules in Python about
+# what these write with the same statements: they run on SQLite alone.
 OF_DATA := tests/store/test_migrations_postgresql.py \
   $(addprefix tests/core/test_,alarms.py buttons.py clock_steps.py deletion.py digest_crashes.py \
-  digests.py doctor.py downtime.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
+  doctor.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py \
   heartbeat_checks.py held_by_priority.py holding.py ntfy_wakeup.py pictures.py pruning.py quiet_devices.py races.py repeating_events.py replaced_while_held.py scheduled.py \
   server_secret.py while_pushed.py) \
-  $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py definitions.py devices.py idempotency.py \
-  keys.py long_poll.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py pictures.py ping_keys.py pings.py prometheus.py rules.py scopes.py stats.py) \
+  $(addprefix tests/web/test_,alert_list.py answers.py definitions.py devices.py idempotency.py \
+  keys.py long_poll.py notifications.py ntfy_polls.py pictures.py ping_keys.py pings.py prometheus.py scopes.py stats.py) \
   $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
-  tests/cli/test_definition_files.py tests/cli/test_lists.py tests/process/test_several_processes.py
+  tests/cli/test_definition_files.py tests/process/test_several_processes.py
 
 test-postgresql: .venv/installed-dev ## run the tests of what touches data on PostgreSQL
 	POCKETBELL_TEST_DATABASE=postgresql $(PYTEST) $(OF_DATA)

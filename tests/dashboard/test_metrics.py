@@ -409,16 +409,16 @@ def test_a_download_has_the_values_of_the_range_oldest_first(service, owner):
     assert rows(owner, range="7 d") == [day[0], ["2026-11-18T10:00:00.000Z", "0.1", "°C"], *day[1:]]
 
 
-@pytest.mark.parametrize("unit", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|'/c calc'!A0"])
+@each("unit", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|'/c calc'!A0"])
 def test_a_download_holds_no_formula(service, owner, unit):
     send(service, 1, metric="m", unit=unit)
-    assert rows(owner)[1][2] == f"'{unit}"
+    assert rows(owner)[-1][2] == f"'{unit}"
 
 
-@pytest.mark.parametrize("unit", ["a,b", 'a"b', "a\nb", "a\r\nb", "a;b", "'", '"', ",,,"])
+@each("unit", ["a,b", 'a"b', "a\nb", "a\r\nb", "a;b", "'", '"', ",,,"])
 def test_a_unit_is_one_cell_of_a_download(service, owner, unit):
     send(service, 1, metric="m", unit=unit)
-    assert rows(owner)[1][2] == unit
+    assert rows(owner)[-1][2] == unit
 
 
 def test_a_metric_without_a_unit_has_an_empty_cell(service, owner):
@@ -470,10 +470,10 @@ def test_every_metric_is_reached_page_by_page(owner):
     assert listed == sent
 
 
-@pytest.mark.parametrize("unit", ["a;=1+1", "a\t=1+1", 'a"b', "a,b"])
+@each("unit", ["a;=1+1", "a\t=1+1", 'a"b', "a,b"])
 def test_a_value_of_a_download_stays_one_cell_for_any_separator(service, owner, unit):
     send(service, 1, metric="m", unit=unit)
-    written = owner.get("/app/metrics/one.csv?project=home&metric=m").text.splitlines()[1]
+    written = owner.get("/app/metrics/one.csv?project=home&metric=m").text.splitlines()[-1]
     assert written.endswith(',"' + unit.replace('"', '""') + '"') and written.startswith('"')
 
 
