@@ -199,6 +199,8 @@ def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
         body = body or Filled(cut(usual.body, MAX_BODY_CHARACTERS), ())
         if not template.url_template:
             content = content._replace(url=usual.url)
+        if not template.image_template:
+            content = content._replace(image=usual.image)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
     missing = dict.fromkeys(title.missing + body.missing + content.missing)  # each once, in order
     return Content(template.name if is_blank else title.text, body.text, tuple(missing), *content[3:])

@@ -8,7 +8,7 @@ import html
 import re
 from typing import Any
 
-from wire.notification import web_address
+from wire.notification import image_address, web_address
 from wire.validation import MAX_BODY_CHARACTERS
 
 CARDS = ("attachments", "blocks", "embeds", "sections", "card", "cards", "cardsv2")  # fields of a message
@@ -33,6 +33,7 @@ LINKS_INSIDE = (
 )
 BUTTONS = ("button", "actions")  # kinds of parts whose texts are not part of the message
 PICTURES = ("image", "imageset")
+SHOWN = ("image_url", "image", "thumb_url", "thumbnail")  # an address, or an object with one
 
 SLACK_LINK = re.compile(r"<(?P<url>https?://[^\s|<>]+)(?:\|(?P<label>[^<>]*))?>")
 MARKDOWN_LINK = re.compile(r"\[(?P<label>[^\[\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
@@ -41,11 +42,12 @@ TAG = re.compile(r"</?(?:a|b|i|u|s|strike|strong|em|font|code)(?: [^<>]*)?>", re
 
 
 class Cards:
-    """The title, the lines and the first link of the cards in a message."""
+    """The title, the lines, the first link and the first picture of the cards in a message."""
 
     def __init__(self) -> None:
         self.title, self.lines = "", list[str]()
         self.url: str | None = None
+        self.image: str | None = None
         self._left = MAX_NODES
 
     def read(self, part: Any, depth: int = 0, is_shown: bool = True) -> None:
@@ -59,11 +61,12 @@ class Cards:
         elif isinstance(part, dict):
             fields = {key.lower(): value for key, value in part.items()}
             kind = str(fields.get("type", "")).lower()
+            self._note_picture(fields)
             if kind not in PICTURES:
                 self._read_fields(fields, kind, depth + 1, is_shown and kind not in BUTTONS)
 
     def _read_fields(self, fields: dict[str, Any], kind: str, depth: int, is_shown: bool) -> None:
-        said = len(self.lines) + bool(self.title)
+        said, image = len(self.lines) + bool(self.title), self.image
         for name in LINKS:
             value = fields.get(name)
             self._note(value[0] if isinstance(value, list) and value else value)
@@ -79,6 +82,8 @@ class Cards:
             self.read(fields.get(name), depth, False)
         if is_shown and said == len(self.lines) + bool(self.title):
             self._say(fields.get("fallback"))
+        if kind == "context":
+            self.image = image  # what is beside such a line is an icon
 
     def _say_pair(self, fields: dict[str, Any]) -> bool:
         """Add a fact as one line, if the part is one."""
@@ -100,6 +105,11 @@ class Cards:
     def _note(self, url: Any) -> None:
         self.url = self.url or web_address(url)
 
+    def _note_picture(self, fields: dict[str, Any]) -> None:
+        for name in SHOWN:
+            value = fields.get(name)
+            self.image = self.image or image_address(value.get("url") if isinstance(value, dict) else value)
+
     def plain(self, text: str) -> str:
         """The text without its markup, as long as a body may be; its first link is noted."""
         text = SLACK_LINK.sub(self._label, text[:MAX_BODY_CHARACTERS])
@@ -112,7 +122,7 @@ class Cards:
 
 
 def read(message: dict[str, Any]) -> Cards | None:
-    """The cards of a message, whose keys are in lower case; None if it has none that say anything."""
+    """The cards of a message, whose keys are in lower case; None if it has none that say or show anything."""
     is_card = message.get("type") == "AdaptiveCard"
     if not is_card and message.keys().isdisjoint(CARDS):
         return None
@@ -121,4 +131,4 @@ def read(message: dict[str, Any]) -> Cards | None:
         cards.read(message.get(name))
     for name in ("actions", "potentialaction"):
         cards.read(message.get(name), is_shown=False)
-    return cards if cards.title or cards.lines else None
+    return cards if cards.title or cards.lines or cards.image else None

@@ -1,4 +1,4 @@
-"""An event's title, text and link where its alert has no template (docs/alerts.md). Pure.
+"""An event's title, text, link and picture where its alert has no template (docs/alerts.md). Pure.
 
 They come from fields with the usual names, from a chat message's cards, or from all fields of the event. Payloads are
 not trusted: the work is bounded, however large they are. The text is never JSON.
@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 from core import cards
 from core.value_text import cut, scalar_text
 from wire.errors import Refused
-from wire.notification import web_address
+from wire.notification import image_address, web_address
 from wire.strict_json import Number, parse_embedded
 
 TITLE_FIELDS = ("title", "subject", "summary", "name", "alertname", "event")
 BODY_FIELDS = ("message", "body", "text", "msg", "content", "description", "reason", "details")
 LINK_FIELDS = ("url", "link", "html_url", "permalink")
+PICTURE_FIELDS = ("image", "image_url", "imageurl")
 FIELDS = (*TITLE_FIELDS, *BODY_FIELDS, *LINK_FIELDS)
 NO_TEXT = "(no text)"
 PLACES = {"repository", "repo", "project", "organization", "workspace", "team", "channel"}  # their texts are no news
@@ -38,11 +39,12 @@ Payload = dict[str, Any]
 
 
 class DefaultMessage(NamedTuple):
-    """Title, body and link of an event. An empty title stands for the alert's name."""
+    """Title, body, link and picture of an event. An empty title stands for the alert's name."""
 
     title: str
     body: str
     url: str | None
+    image: str | None = None
 
 
 def default_message(payload: Payload, name: str) -> DefaultMessage:
@@ -52,20 +54,21 @@ def default_message(payload: Payload, name: str) -> DefaultMessage:
     card = cards.read(top)
     title, text = _first([top], TITLE_FIELDS), _first([top], BODY_FIELDS)
     url = next(filter(None, (web_address(top[field]) for field in LINK_FIELDS if field in top)), None)
+    image = next(filter(None, (image_address(top[field]) for field in PICTURE_FIELDS if field in top)), None)
     if card or "<http" in text:
         said = card or cards.Cards()
         text = said.plain(text)
-        url = url or said.url
-    if card:
+        url, image = url or said.url, image or said.image
+    if card and (card.title or card.lines):
         title, text = _of_card(card, title, text, bool(top.get("blocks")))
     elif not title or not text:
         title, text = _from_below(path, event, title, text)
     if not text:
         title, _, text = title.partition("\n")
     if not text.strip() or text == title:
-        lines = [] if card else _lines(event, (title, url), path)
+        lines = [] if card else _lines(event, (title, url, image), path)
         text = "\n".join(lines) or (name if title and title != name else NO_TEXT)
-    return DefaultMessage(title, text, url)
+    return DefaultMessage(title, text, url, image)
 
 
 def _from_below(path: str, event: Payload, title: str, text: str) -> tuple[str, str]:

@@ -99,6 +99,52 @@ def test_a_link_at_the_top_is_the_link(payload, url):
     assert said(payload).url == url
 
 
+ELSEWHERE = "https://x.example/cam.jpg"
+ICON = {"type": "image", "image_url": "https://x.example/icon.png", "alt_text": "ana"}
+PICTURE = {"type": "image", "image_url": ELSEWHERE, "alt_text": "the door"}
+SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "motion"}}
+
+
+@each(
+    "payload, image",
+    [
+        ({"title": "t", "message": "m", "Image": ELSEWHERE}, ELSEWHERE),
+        ({"title": "t", "imageUrl": ELSEWHERE}, ELSEWHERE),
+        ({"title": "t", "image": "octo/hello:latest", "image_url": ELSEWHERE}, ELSEWHERE),
+        ({"title": "t", "image": "http://x.example/cam.jpg"}, None),
+        ({"title": "t", "message": "m", "data": {"image": ELSEWHERE}}, None),
+        ({"text": "m", "attachments": [{"image_url": ELSEWHERE}]}, ELSEWHERE),
+        ({"text": "m", "attachments": [{"text": "n", "thumb_url": ELSEWHERE}]}, ELSEWHERE),
+        (
+            {"text": "m", "blocks": [{"type": "context", "elements": [ICON]}, SECTION | {"accessory": PICTURE}]},
+            ELSEWHERE,
+        ),
+        ({"text": "m", "blocks": [SECTION, PICTURE]}, ELSEWHERE),
+        (
+            {
+                "embeds": [
+                    {"title": "t", "thumbnail": {"url": "https://x.example/small"}, "image": {"url": ELSEWHERE}}
+                ]
+            },
+            ELSEWHERE,
+        ),
+        ({"embeds": [{"title": "t", "thumbnail": {"url": ELSEWHERE}}]}, ELSEWHERE),
+        (
+            {
+                "embeds": [
+                    {"title": "t", "image": {"url": "attachment://poster.jpg"}, "author": {"icon_url": ELSEWHERE}}
+                ]
+            },
+            None,
+        ),
+        ({"embeds": [{"title": "t", "image": [ELSEWHERE], "thumbnail": {"url": 7}}]}, None),
+    ],
+)
+def test_an_address_of_a_picture_at_the_top_or_in_a_card_is_the_picture(payload, image):
+    made = said(payload)
+    assert made.image == image and ELSEWHERE not in made.title + made.body
+
+
 @each(
     "sender, title, body, url",
     [
@@ -170,7 +216,7 @@ def test_the_default_message_contains_no_json():
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no payloads in {FOLDER}")
 def test_the_default_message_of_a_real_payload_contains_no_json():
     for path in sorted((FOLDER / "json").glob("*.json")):
-        title, body, _ = said(path.read_text(encoding="utf-8"))
+        title, body, *_ = said(path.read_text(encoding="utf-8"))
         assert '{"' not in title + body and "[{" not in title + body and body.strip(), path.name
 
 

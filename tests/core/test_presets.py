@@ -70,6 +70,7 @@ def test_what_the_notification_of_an_event_says(key):
     event, content = EVENTS[key], made(PRESETS[key[0]], EVENTS[key]["payload"])
     expected = {name: event[name] for name in ("title", "body", "priority", "url")}
     assert {name: getattr(content, name) for name in expected} == expected and flaws(content) == []
+    assert content.image == event.get("image")
 
 
 @each("key", [key for key in EVENTS if key[0] != "home-assistant"])
