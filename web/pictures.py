@@ -3,6 +3,7 @@
 Must not know SQL or push.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Response
@@ -21,6 +22,7 @@ from wire.strict_json import parse_json
 IN_NUMBERS = ("priority", "expiresAt", "deliverAt")  # fields of a form that may be digits
 IN_JSON = ("actions", "acknowledge")  # fields of a form that are JSON
 MAX_NAME_CHARACTERS = 100
+MAX_BEGINNING = 16  # bytes that tell the kind of a file
 ENDINGS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
 HEADERS = {
     "Cache-Control": f"private, max-age={pictures.KEPT_MS // 1_000}, immutable",  # what is there never changes
@@ -86,7 +88,17 @@ def _parts(raw: bytes) -> tuple[Fields, list[FileStorage]]:
         return parse_json(raw), []
     form = parsed(raw, in_memory)
     fields = {name: _value(name, text) for name, text in form.fields.items() if name and text}
-    return fields, form.files.getlist("image")
+    is_named = "image" in fields or "image" in form.files
+    return fields, form.files.getlist("image") if is_named else _first_picture(form.files.values())
+
+
+def _first_picture(files: Iterable[FileStorage]) -> list[FileStorage]:
+    """Of files with other names than `image` the first one that is a picture, as Apprise sends it."""
+    for file in files:
+        if begins_picture(file.stream.read(MAX_BEGINNING)):
+            file.stream.seek(0)
+            return [file]
+    return []
 
 
 def _value(name: str, text: str) -> Any:

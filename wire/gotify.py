@@ -21,6 +21,8 @@ WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 NAMES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}  # Gotify's; Python 3.13 has changed its own
 ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
 PICTURE = ("client::notification", "bigImageUrl")  # and the picture
+TEXT_KIND = ("client::display", "contentType")
+MARKDOWN_PICTURE = re.compile(r"!\[[^\[\]\n]*\]\((?P<url>https://[^\s()]+)\)", re.I)
 
 
 class Misplaced(Refused):
@@ -35,13 +37,27 @@ def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
     title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""
     if not body.strip():
         raise Refused(400, "message is required.")
+    extras = fields.get("extras")
+    image = image_address(_among(extras, PICTURE))
+    if _among(extras, TEXT_KIND) == "text/markdown":
+        body, image = _without_picture(body, image)
     return Content(
         title=cut(title, MAX_TITLE_CHARACTERS) or key_name(),
         body=cut(body, MAX_BODY_CHARACTERS),
         priority=_priority(fields.get("priority")),
-        url=web_address(_among(fields.get("extras"), ON_A_TAP)),
-        image=image_address(_among(fields.get("extras"), PICTURE)),
+        url=web_address(_among(extras, ON_A_TAP)),
+        image=image,
     )
+
+
+def _without_picture(text: str, image: str | None) -> tuple[str, str | None]:
+    """Markdown without its first picture, and the picture to show: this one, unless there is another already."""
+    found = MARKDOWN_PICTURE.search(text)
+    address = image_address(found["url"]) if found else None
+    if found is None or address is None or image not in (None, address):
+        return text, image
+    rest = text[: found.start()] + text[found.end() :]
+    return rest if rest.strip() else text, address
 
 
 def _priority(sent: Any) -> int | None:

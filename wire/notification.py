@@ -126,10 +126,9 @@ def checked_url(sent: Any, name: str) -> str:
 
 def checked_image(sent: Any, name: str) -> str:
     """An https address of at most 2,000 characters, as it was sent: phones show no picture from another one."""
-    image = checked_url(sent, name)
-    if not HTTPS.match(image):
+    if isinstance(sent, str) and not HTTPS.match(sent):
         raise Refused(400, f"{name} must be an address that begins with https://.", field=name)
-    return image
+    return checked_url(sent, name)
 
 
 def image_address(sent: Any) -> str | None:

@@ -155,8 +155,18 @@ def test_a_form_may_have_an_address_or_no_picture_and_other_files_are_passed_ove
         return answer.json
 
     assert in_form(image=ELSEWHERE)["notification"]["image"] == ELSEWHERE
-    assert "image" not in in_form(log=(BytesIO(b"text"), "log.txt"))["notification"]
+    log = (BytesIO(b"text"), "log.txt")
+    assert "image" not in in_form(log=log)["notification"]
     assert in_form(prioritiy="4")["warnings"] == ["prioritiy is not known; did you mean priority?"]
+
+
+def test_the_first_picture_under_another_name_counts_unless_image_is_there(pro):
+    names = ("file01", "file02", "file03")
+    parts = {name: (BytesIO(data), "a") for name, data in zip(names, (b"text", WITH_WORDS, LARGEST), strict=True)}
+    assert shown(pro, sent(pro, None, **parts)["image"]).data == cut_picture(WITH_WORDS).data
+    beside = sent(pro, files.gif(), file01=(BytesIO(PNG), "a.png"))
+    assert shown(pro, beside["image"]).data == files.gif()
+    assert sent(pro, None, image=ELSEWHERE, file01=(BytesIO(PNG), "a.png"))["image"] == ELSEWHERE
 
 
 def test_what_begins_as_json_is_json_whatever_it_is_called(pro):
@@ -216,10 +226,7 @@ def test_another_picture_with_the_same_key_is_another_request(pro):
         ("HTTPS://x.example/" + "a" * 1_982, None),
         ("https://x.example/" + "a" * 1_983, "image is 2001 characters long: at most 2000 are allowed."),
         ("http://x.example/cam.jpg", "image must be an address that begins with https://."),
-        (
-            "data:image/png;base64,AA",
-            "image must be an address that begins with http:// or https://, without spaces.",
-        ),
+        ("data:image/png;base64,AA", "image must be an address that begins with https://."),
         (7, "image must be a string."),
         ({"a": 1}, "image must be a string."),
     ],
@@ -330,6 +337,24 @@ def test_gotifys_big_image_is_the_picture(pro, image, kept):
     assert_stored(answer, image=kept, url=LINK)
     told = {"bigImageUrl": kept} if kept else {}
     assert answer.json["extras"] == {"client::notification": {"click": {"url": LINK}, **told}}
+
+
+@each(
+    "text, image, body, kept",
+    [
+        (f"ana plays\n\n![Up]({ELSEWHERE})", None, "ana plays", ELSEWHERE),
+        (f"![]({ELSEWHERE})", None, f"![]({ELSEWHERE})", ELSEWHERE),
+        (f"a ![]({ELSEWHERE}) b", ELSEWHERE, "a  b", ELSEWHERE),
+        (f"a ![]({ELSEWHERE})", LINK, f"a ![]({ELSEWHERE})", LINK),
+        ("a ![](http://x.example/a.jpg)", None, "a ![](http://x.example/a.jpg)", None),
+    ],
+)
+def test_the_first_picture_of_gotifys_markdown_is_the_picture(pro, text, image, body, kept):
+    extras = {"client::display": {"contentType": "text/markdown"}, "client::notification": {"bigImageUrl": image}}
+    answer = pro.request("POST", "/gotify/message", json={"message": text, "extras": extras})
+    assert_stored(answer, body=body, image=kept)
+    plain = {"message": f"a ![]({ELSEWHERE})", "extras": {"client::display": {"contentType": "text/plain"}}}
+    assert_stored(pro.request("POST", "/gotify/message", json=plain), body=plain["message"])
 
 
 # --- keys that may only send --------------------------------------------------------------------------------
