@@ -28,7 +28,6 @@ class Connection(socket.socket):
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self.peer = peer
         self.client = ""  # who sent a long request (`LongTurns`)
-        self.is_trusted: bool | None = None  # as a proxy, once that is known
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request

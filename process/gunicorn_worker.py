@@ -350,7 +350,7 @@ class ThreadedWorker(Worker):
             if not connection.gather(has_head):
                 return None
             connection.request = Incoming(self.cfg, connection, connection.peer)
-            if connection.request._expected_100_continue:
+            if connection.request.expects_continue:
                 connection.write(CONTINUE)
                 connection.is_flushed()
         request: Incoming = connection.request

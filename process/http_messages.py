@@ -23,23 +23,11 @@ CHUNKED = "Transfer-Encoding: chunked\r\n"
 
 
 class Incoming(Request):
-    """A request that gunicorn's parser reads, without copies if its head, or all of it, has come at once."""
+    """A request that gunicorn's parser reads, with its body at once if that has come or is short."""
 
     body: Any
     is_whole = False  # whether nothing of the body is still to be received
     next_chunk = 0  # where the size of one of its chunks begins, in what has come of the body
-
-    def parse(self, unreader: Connection) -> bytes:
-        """Read the head; gunicorn's parser handles truncated or odd heads."""
-        data = unreader.read()
-        head, end, rest = data.partition(b"\r\n\r\n")
-        line, _, fields = head.partition(b"\r\n")
-        if not end or not line or b"\n" in line or len(line) > self.limit_request_line:
-            unreader.unread(data)
-            return bytes(super().parse(unreader))
-        self.parse_request_line(line)
-        self.headers = self.parse_headers(fields) if fields else []
-        return rest
 
     def set_body_reader(self) -> None:
         """Find the body, which is read already if it came with the head."""
@@ -82,11 +70,10 @@ class Incoming(Request):
             self.body, self.is_whole = BytesIO(self.unreader.read(self.length)), True
             self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
-    def _peer_is_trusted_proxy(self) -> bool:
-        """Whether the peer is in the trusted networks, which are compared once for each connection."""
-        if self.unreader.is_trusted is None:
-            self.unreader.is_trusted = super()._peer_is_trusted_proxy()
-        return bool(self.unreader.is_trusted)
+    @property
+    def expects_continue(self) -> bool:
+        """Whether its client may wait for status 100 before the body; the parser refuses other expectations."""
+        return bool(self.version > (1, 0)) and any(name == "EXPECT" for name, _ in self.headers)
 
     def environ(self) -> dict[str, Any]:
         """What WSGI tells the application."""
