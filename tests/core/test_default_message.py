@@ -7,6 +7,7 @@ import pytest
 
 from core.default_message import MAX_LINES, NO_TEXT, default_message
 from tests.support.payloads import FOLDER
+from tests.support.picture_files import ELSEWHERE
 from tests.support.rows import each
 from tests.support.sender_payloads import SENDERS
 from wire.strict_json import parse_event
@@ -99,7 +100,6 @@ def test_a_link_at_the_top_is_the_link(payload, url):
     assert said(payload).url == url
 
 
-ELSEWHERE = "https://x.example/cam.jpg"
 ICON = {"type": "image", "image_url": "https://x.example/icon.png", "alt_text": "ana"}
 PICTURE = {"type": "image", "image_url": ELSEWHERE, "alt_text": "the door"}
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "motion"}}
