@@ -431,6 +431,20 @@ def test_the_first_steps_are_hidden_for_good_and_for_this_account_alone(service,
     assert "steps done" in stranger.page("/app/").text
 
 
+def test_the_button_of_the_next_step_alone_is_primary(owner, push_service):
+    def primary():
+        page = owner.page("/app/")
+        return [text for kind in ("a", "button") for text in page.texts_of(kind, **{"class": "button primary"})]
+
+    assert primary() == ["Turn on notifications"]
+    owner.enable(push_service.browser())
+    assert primary() == ["Send a test"]
+    owner.done("/app/test")
+    assert primary() == ["Create key"]
+    owner.done("/app/keys", {"name": "x"})
+    assert primary() == ["Create alert"]
+
+
 def test_a_step_that_is_done_has_no_button(owner, browser):
     assert owner.page("/app/").forms("/app/test") == ["/app/test"]
     owner.done("/app/test")
