@@ -100,6 +100,25 @@ def test_words_are_written_in_the_font_of_the_page_and_templates_in_that_of_code
     assert alert.page.get_by_label("Text", exact=True).evaluate(font)
 
 
+def test_what_is_chosen_is_seen_in_forced_colours(site, open_context):
+    context = open_context(forced_colors="active")
+    context.add_cookies([site.cookie()])
+    page = context.new_page()
+    outlines = "(all) => all.map((one) => getComputedStyle(one).outlineStyle)"
+    for path, choices in (("settings", ".segments label"), ("alerts/new", ".presets label")):
+        page.goto(f"{site.base}/app/{path}")
+        styles = page.locator(choices).evaluate_all(outlines)
+        assert styles.count("solid") == 1 < len(styles), (path, styles)
+
+
+def test_parts_beside_home_keep_their_distance_without_watches(owners_page, site):
+    site.send()
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    owners_page.goto(f"{site.base}/app/")
+    phone, days = (owners_page.get_by_role("region", name=name).bounding_box() for name in ("On your", "Last 14"))
+    assert days["y"] - phone["y"] - phone["height"] == 32
+
+
 def test_settings_below_a_form_keep_their_distance(alert, site):
     alert.page.goto(f"{alert.page.url.partition('?')[0]}?tab=settings")
     tops = alert.page.locator("main .group").evaluate_all(TOP)
