@@ -67,6 +67,10 @@ class Account(Model):
     known_device_seq = peewee.IntegerField(default=0)
     ping_key = peewee.TextField(null=True)
     has_dense_rows = peewee.IntegerField(default=0)
+    is_administrator = peewee.IntegerField(default=0)
+    disabled_at = peewee.IntegerField(null=True)
+    invited_until = peewee.IntegerField(null=True)
+    last_seen_at = peewee.IntegerField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (
@@ -75,7 +79,7 @@ class Account(Model):
     )
 
     @classmethod
-    def add(cls, email: str, now: int, **columns: str | None) -> "Account":
+    def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
         seq = (select_number(cls.LAST_SEQ) or 0) + 1
         return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
@@ -91,42 +95,19 @@ class Account(Model):
         return cls.first("email = ?", email)
 
     @classmethod
+    def enabled(cls, email: str) -> "Account | None":
+        """The account of an address in lower case, unless it is disabled."""
+        return cls.first("email = ? AND disabled_at IS NULL", email)
+
+    @classmethod
     def with_seq(cls, seq: int) -> "Account | None":
         """The account with that number."""
         return cls.first("seq = ?", seq)
 
     @classmethod
-    def password_hash_of(cls, seq: int) -> str | None:
-        """The hash of the account's password as it is now; None without a password, or without the account."""
-        account = cls.with_seq(seq)
-        return account.password_hash if account else None
-
-    @classmethod
     def all(cls) -> list["Account"]:
         """Every account, newest first."""
         return list(cls.select().order_by(cls.seq.desc()))
-
-    @classmethod
-    def end_access(cls, seq: int) -> None:
-        """Void all credentials of the account, its devices, alerts and watches; call inside `transaction()`."""
-        cls.change(seq, password_hash=None, ping_key=None)
-        for table in ("session", "one_time_link", "alert", "heartbeat", "metric_rule"):
-            run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
-        run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
-        run(
-            "UPDATE device SET removed_at = created_at, removed_as = 'removed', token = '' WHERE account_seq = ?",
-            (seq,),
-        )
-
-    @classmethod
-    def delete_rest(cls, seq: int) -> None:
-        """Delete an account to which only its counters refer; call inside `transaction()`."""
-        run(
-            f"INSERT INTO server_note (name, value) VALUES ('last_account', CAST(({cls.LAST_SEQ}) AS TEXT))"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        )
-        run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
-        run("DELETE FROM account WHERE seq = ?", (seq,))
 
     @classmethod
     def exists(cls) -> bool:

@@ -16,9 +16,14 @@ CREATE TABLE account (
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
     known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
     ping_key TEXT,                         -- pings its heartbeats by their slugs; in clear, since Watches shows it
-    has_dense_rows INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_rows IN (0, 1)) -- in History
+    has_dense_rows INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_rows IN (0, 1)), -- in History
+    is_administrator INTEGER NOT NULL DEFAULT 0 CHECK (is_administrator IN (0, 1)),
+    disabled_at INTEGER,                   -- NULL: enabled (store/enabled.py)
+    invited_until INTEGER,                 -- when its invitation expires; NULL once that was used, and for others
+    last_seen_at INTEGER                   -- in the web app, accurate to an hour; NULL: never
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
+CREATE INDEX account_disabled ON account (seq) WHERE disabled_at IS NOT NULL;
 
 -- One row per calendar day, in the account's time zone, that has notifications, and one for all time: deleting
 -- notifications lowers no count.

@@ -6,7 +6,7 @@ import click
 from flask import current_app
 
 from cli.base import FirstCommand, Group, Row, line, moment, piped, print_list, with_json
-from core import accounts, deletion, week_windows
+from core import accounts, deletion, people, week_windows
 from core.plans import PLANS
 from models import Account
 from process import clock
@@ -34,21 +34,53 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
         click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
 
 
+@account.command("invite")
+@click.argument("email")
+@with_plan
+@click.option("--admin", is_flag=True, help="Make the account an administrator.")
+def invite(email: str, plan: str | None, admin: bool) -> None:
+    """Let somebody in: print a one-time link, good for 7 days, with which they set a password and sign in.
+
+    Inviting the same address again voids the earlier link.
+    """
+    _, path = people.invite(email, plan or "starter", admin, clock.now_ms())
+    click.echo(current_app.config["SETTINGS"].public_url + path)
+
+
+@account.command("disable")
+@click.argument("email")
+def disable_account(email: str) -> None:
+    """End an account's sessions, keys, streams and addresses at once. Nothing is deleted."""
+    disabled = accounts.find_account(email)
+    people.disable(disabled.seq, clock.now_ms())
+    click.echo(f"{line(disabled.email)} is disabled.")
+
+
+@account.command("enable")
+@click.argument("email")
+def enable_account(email: str) -> None:
+    """Let a disabled account work again. Its browsers have to sign in."""
+    enabled = accounts.find_account(email)
+    people.enable(enabled.seq, clock.now_ms())
+    click.echo(f"{line(enabled.email)} is enabled.")
+
+
 @account.command("list")
 @with_json
 def list_accounts(as_json: bool) -> None:
     """List the accounts.
 
-    A line is: email, plan, time zone, created, quiet hours.
+    A line is: email, plan, time zone, created, quiet hours, role, state.
     """
-    rows = (
-        Row(
-            shapes.account(one),
-            (one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"),
-        )
-        for one in Account.all()
-    )
-    print_list("accounts", ("email", "plan", "time zone", "created", "quiet hours"), rows, as_json)
+    columns = ("email", "plan", "time zone", "created", "quiet hours", "role", "state")
+    print_list("accounts", columns, map(_row, Account.all()), as_json)
+
+
+def _row(one: Account) -> Row:
+    hours, role = one.quiet_hours or "-", "administrator" if one.is_administrator else "-"
+    state = people.state(one)
+    shape = {**shapes.account(one), "isAdministrator": bool(one.is_administrator), "state": state}
+    return Row(shape, (one.email, one.plan, one.time_zone, moment(one.created_at), hours, role, state))
 
 
 @account.command("set")
@@ -58,6 +90,7 @@ def list_accounts(as_json: bool) -> None:
 @click.option("--quiet-hours", metavar="HOURS|off", help=f"Hold alerts during these hours: {week_windows.EXAMPLES}.")
 @with_password
 @click.option("--password-link", is_flag=True, help="Print a one-time link to set a new password and sign in.")
+@click.option("--admin/--no-admin", default=None, help="Make it an administrator, or an ordinary account.")
 def set_account(
     email: str,
     plan: str | None,
@@ -65,13 +98,16 @@ def set_account(
     quiet_hours: str | None,
     password_stdin: bool,
     password_link: bool,
+    admin: bool | None,
 ) -> None:
-    """Change an account's plan, time zone, quiet hours or password."""
+    """Change an account's plan, time zone, quiet hours, password or role."""
     changed = accounts.find_account(email)
     hashed = _piped_password_hash() if password_stdin else None
     days = PLANS[plan or changed.plan].history_days
     change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
-    with transaction(changed.seq):
+    with transaction(EVERYBODY, changed.seq):
+        if admin is not None:
+            people.set_administrator(changed.seq, admin)
         if plan:
             accounts.set_plan(changed, plan)
         if change:
@@ -85,7 +121,8 @@ def set_account(
         return
     now = accounts.find_account(email)
     held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
-    click.echo(f"{line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
+    role = ", administrator" if now.is_administrator else ""
+    click.echo(f"{line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}{role}.")
 
 
 @account.command("delete")

@@ -38,6 +38,7 @@ def send(
 ) -> None:
     """Send a notification and print its id and status. Without BODY, read the body from standard input."""
     owner = accounts.find_account(email)
+    accounts.check_enabled(owner)
     said: dict[str, Any] = {
         "title": title,
         "body": piped("the body") if body is None else body,

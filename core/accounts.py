@@ -19,7 +19,7 @@ from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
-from store import engine, heartbeats, notification_days, notifications
+from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused
@@ -38,6 +38,7 @@ MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
 ALPHABET = string.ascii_letters + string.digits
 PING_KEY_CHARACTERS = 22  # 131 bits
+NOBODY = 0  # no account has this seq
 UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -61,14 +62,16 @@ hash_turns = Turns(
 def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str | None = None) -> Account:
     """A new account, with a password if `hashed` is its hash; call inside `transaction()` of `EVERYBODY`.
 
-    All set-up links are void then, also after the account has been deleted.
+    It is an administrator if there is none. All set-up links are void then, also after the account has been deleted.
     """
     address = checked_email(email)
     if Account.find(address):
         raise Refused(400, f"There is already an account for {address}.", field="email")
     OneTimeLink.void(None)
     zone = local_time.checked_zone(time_zone)
-    return Account.add(address, now, plan=plan, time_zone=zone, password_hash=hashed, ping_key=_new_ping_key())
+    role = int(not people.other_administrators(NOBODY))
+    values = {"plan": plan, "time_zone": zone, "password_hash": hashed, "ping_key": _new_ping_key()}
+    return Account.add(address, now, is_administrator=role, **values)
 
 
 def _new_ping_key() -> str:
@@ -89,6 +92,12 @@ def find_account(email: str) -> Account:
     if account is None:
         raise Refused(404, "There is no account with that e-mail address.")
     return account
+
+
+def check_enabled(account: Account) -> None:
+    """`Refused` (409) for a disabled account, to the server's shell: all others find no such account."""
+    if account.disabled_at is not None:
+        raise Refused(409, f"{account.email} is disabled. Enable the account first.")
 
 
 def normalized(email: str) -> str:
@@ -127,7 +136,7 @@ def hashing(queue: str, who: str) -> Iterator[None]:
 def set_password(account: Account, hashed: str) -> None:
     """Replace the password's hash, and void all sessions and links."""
     with transaction(account.seq):
-        Account.change(account.seq, password_hash=hashed)
+        Account.change(account.seq, password_hash=hashed, invited_until=None)
         sign_out_everywhere(account.seq)
         OneTimeLink.void(account.seq)
     account.password_hash = hashed
@@ -145,7 +154,7 @@ def with_password(email: str, password: str) -> Account | None:
 
     Call inside `hashing()`.
     """
-    account = Account.find(normalized(email))
+    account = Account.enabled(normalized(email))
     expected = (account and account.password_hash) or NOBODYS_PASSWORD
     return account if check_password_hash(expected, password) else None
 
@@ -240,8 +249,10 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
 def make_link(account: Account | None, now: int) -> str:
     """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours.
 
-    Another link that sets the account's password is void.
+    Another link that sets the account's password is void. `Refused` (409) while the account is disabled.
     """
+    if account:
+        check_enabled(account)
     token = secrets.token_urlsafe(32)
     with transaction(account.seq if account else EVERYBODY):
         if account:
@@ -299,16 +310,20 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 def start_session(account: Account, name: str, now: int) -> str:
     """The token of a new session of a browser called `name`, which expires 90 days after its last visit.
 
-    Beyond 100 sessions, the least recently seen end. `Refused` (409) if the password was changed while the hash of
-    the old one was being checked, which takes a while.
+    Beyond 100 sessions, the least recently seen end. `Refused` (409) if the password was changed, or the account
+    disabled, while the hash of the password was being checked, which takes a while.
     """
     token = secrets.token_urlsafe(32)
     with transaction(account.seq):
-        if Account.password_hash_of(account.seq) != account.password_hash:
+        known = Account.with_seq(account.seq)
+        if known is None or known.password_hash != account.password_hash:
             raise Refused(409, "The password has just been changed. Sign in with the new one.")
+        if known.disabled_at is not None:
+            raise Refused(409, "This account has just been disabled.")
         Session.end_expired(account.seq, now)
         Session.end_oldest(account.seq, MAX_SESSIONS - 1)
         Session.add(sha256_of(token), account.seq, name, now + SESSION_LIFE_MS, now)
+        Account.change(account.seq, last_seen_at=now)
     return token
 
 
@@ -320,6 +335,7 @@ def session_account(token: str, now: int) -> Account | None:
     if abs(now - session.last_seen_at) >= VISIT_NOTED_EVERY_MS:
         with suppress(WriteFailed), transaction(session.account_seq):  # on a full disk, reading goes on
             Session.note_visit(session.token_hash, now + SESSION_LIFE_MS, now)
+            Account.change(session.account_seq, last_seen_at=now)
     return Account.with_seq(session.account_seq)
 
 

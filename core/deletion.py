@@ -9,12 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from core import digests
+from core import digests, people
 from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
 from store import custom_metrics, held_notifications, idempotency_keys, metric_rules, notifications
+from store import people as stored_people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from wire.errors import Refused
 
@@ -61,12 +62,14 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
     return deleted
 
 
-def delete_account(account: Account) -> None:
-    """Delete an account and all it has; its keys, addresses, sessions and devices are void at once.
+def delete_account(account: Account, by: int | None = None) -> None:
+    """Delete an account and all it has, as `by` asks (core/people.py).
 
-    After an interruption, the next call goes on.
+    Its keys, addresses, sessions and devices are void at once. After an interruption, the next call goes on.
     """
-    _in_transaction(Account.end_access, account.seq)
+    with people.changing(account.seq, by) as found:
+        people.check_stays(found, is_deleted=True)
+        stored_people.end_access(account.seq)
     try:
         _delete_notifications(account.seq, AFTER_ALL)
         _delete_values(account.seq, None, None)
@@ -79,12 +82,12 @@ def delete_account(account: Account) -> None:
 
 def _delete_rest(account_seq: int) -> None:
     """Delete the account, with rows that requests have written in the meantime."""
-    Account.end_access(account_seq)
+    stored_people.end_access(account_seq)
     _delete(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
     custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
     for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
-    Account.delete_rest(account_seq)
+    stored_people.delete_rest(account_seq)
 
 
 def _partly(failure: WriteFailed) -> Refused:

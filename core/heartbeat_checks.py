@@ -73,6 +73,14 @@ def expect(beat: Beat, now: int) -> None:
     heartbeats.change_state(beat, "up", _next_deadline(beat, now), now)
 
 
+def resume(account_seq: int, away_ms: int, now: int) -> None:
+    """Expect pings and values anew after none could come for that long; call inside `transaction()`."""
+    for beat in heartbeats.of_account(account_seq):
+        if beat.deadline_at is not None:
+            expect(beat, now)
+    metric_rules.move([account_seq], away_ms, now, now)
+
+
 def _next_deadline(beat: Beat, now: int) -> int:
     if beat.cron is not None:
         return next_run(beat.cron, beat.time_zone, now)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from store.database import AFTER_ALL, run, transaction
+from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Query, columns, select_number
 
@@ -75,14 +76,17 @@ WAITING = Query(
     " JOIN notification n ON n.seq = a.notification_seq"
     " WHERE a.account_seq = ? AND a.state = 'waiting' AND a.ends_at IS NOT NULL ORDER BY n.seq",
 )
-DUE = Query(DueAlarm, f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? ORDER BY next_at")
+DUE = Query(
+    DueAlarm,
+    f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? AND account_seq {OF_ENABLED} ORDER BY next_at",
+)
 CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
 PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name"}
 CLAIMED = Query(
     ClaimedAlarm,
     f"SELECT {columns(ClaimedAlarm, 'l', email='a.email', **PARTS)} FROM alarm l"
     " JOIN notification n ON n.seq = l.notification_seq JOIN account a ON a.seq = l.account_seq"
-    " LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ?",
+    f" LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ? AND {IS_ENABLED}",
 )
 NOTE_REPEAT = (  # an acknowledgement during the repeat is pushed after it
     "UPDATE alarm SET repeats = repeats + :pushed, next_at = CASE"
@@ -149,7 +153,8 @@ def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm,
     `transaction()`.
     """
     taken = [one for one in due if run(CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
-    return [(CLAIMED.one((one.notification_seq,)), one.next_at) for one in taken]
+    found = [(CLAIMED.first((one.notification_seq,)), one.next_at) for one in taken]
+    return [(alarm, due_at) for alarm, due_at in found if alarm]  # the account may be disabled
 
 
 def note_repeat(notification_seq: int, is_pushed: bool, lease: int, next_at: int, now: int) -> None:

@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 from store.database import run
+from store.enabled import OF_ENABLED
 from store.notifications import IS_OPEN_QUESTION
 from store.rows import Query, columns, select_number
 from wire.notification import Content
@@ -44,7 +45,7 @@ PRESSED = Query(
     PressedButton,
     f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', content=columns(Content, 'n'))}"
     " FROM button b JOIN notification n ON n.seq = b.notification_seq JOIN device d ON d.seq = b.device_seq"
-    " WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed'",
+    f" WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed' AND n.account_seq {OF_ENABLED}",
 )
 EXPIRED = (
     "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"

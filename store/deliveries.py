@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from models import ActiveDevice
 from store.database import run, run_later, transaction
+from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
 
@@ -77,7 +78,8 @@ NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' 
 DUE_DEVICES = Query(
     DueDevice,
     f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
-    " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
+    " FROM waiting JOIN device d ON d.seq = waiting.seq"
+    f" WHERE d.removed_at IS NULL AND d.account_seq {OF_ENABLED}) due"
     " WHERE due_at <= ? ORDER BY due_at",
 )
 OLDEST_DUE = (
@@ -98,7 +100,7 @@ ATTEMPT = Query(
     Attempt,
     f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"
     " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
-    " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?",
+    f" JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ? AND {IS_ENABLED}",
 )
 BRING_FORWARD = (
     "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
@@ -181,7 +183,8 @@ def oldest_due(device_seq: int, due_by: int, limit: int) -> list[int]:
 def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
     """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
 
-    Without those that another process took or that were settled meanwhile. Call inside `transaction()`.
+    Without those that another process took or that were settled meanwhile, and those of a disabled account. Call
+    inside `transaction()`.
     """
     claims = [_claim(notification, device, now, lease_until) for notification, device in due]
     return [claimed for claimed in claims if claimed]
@@ -190,7 +193,7 @@ def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[At
 def _claim(notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
     if not run(CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
         return None
-    return ATTEMPT.one((notification_seq, device_seq))
+    return ATTEMPT.first((notification_seq, device_seq))
 
 
 def answer(

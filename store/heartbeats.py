@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from models import Account, new_id
 from store.database import run
+from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
 from store.senders import Watch
 
@@ -45,9 +46,12 @@ BEATS = (
 )
 OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
 FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
-PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ?")
-ONE = Query(Beat, f"{BEATS} WHERE h.seq = ?")
-DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
+PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}")
+ONE = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}")
+DUE = (
+    f"SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? AND account_seq {OF_ENABLED}"
+    " ORDER BY deadline_at LIMIT ?"
+)
 EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
 COUNT_DOWN = "SELECT count(*) FROM heartbeat WHERE account_seq = ? AND state = 'down'"
 CHANGE_STATE = (
@@ -106,7 +110,7 @@ def pinged(ping_id: str) -> Beat | None:
 
 
 def one(seq: int) -> Beat | None:
-    """The heartbeat as it is now; None if it was deleted."""
+    """The heartbeat as it is now; None if it was deleted, or its account disabled."""
     return ONE.first((seq,))
 
 
@@ -161,7 +165,7 @@ def note_ping(seq: int, now: int) -> None:
 
 def owner_of(ping_key: str) -> Account | None:
     """The account with that ping key."""
-    return Account.first("ping_key = ?", ping_key)
+    return Account.first("ping_key = ? AND disabled_at IS NULL", ping_key)
 
 
 class KeptPing(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from store.database import AFTER_ALL, run
+from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Sender
@@ -62,11 +63,12 @@ BY_ALERT = Query(
     f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
     f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
     f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3) h"
-    " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq",
+    f" JOIN account a ON a.seq = h.account_seq AND {IS_ENABLED} LEFT JOIN alert l ON l.seq = h.alert_seq",
 )
 OLDEST = Query(
     HeldOne,
     f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
+    f" AND account_seq {OF_ENABLED}"
     " AND (alert_seq, priority) IN"
     " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
     " ORDER BY notification_seq LIMIT ?",

@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 from store.database import run
+from store.enabled import OF_ENABLED
 from store.rows import Query, columns, select_number
 
 FULL, SEND, READ = "full", "send", "read"
@@ -23,6 +24,7 @@ UNTOLD = Query(
     Ending,
     f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE revoked_at IS NULL AND is_end_told = 0"
     " AND expires_at > :now AND expires_at <= :now + :before AND expires_at - created_at > :before"
+    f" AND account_seq {OF_ENABLED}"
     " ORDER BY expires_at LIMIT :limit",
 )
 TOLD = Query(

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from models import new_id
 from store.database import run
+from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
 from store.senders import Watch
 from wire.json_text import as_json
@@ -94,7 +95,7 @@ LATEST_VALUES = (
     " WHERE series_seq = s.seq AND timestamp <= ? ORDER BY timestamp DESC, seq DESC LIMIT 1) WHERE r.account_seq = ?"
 )
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
-ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
+ONE = Query(Rule, f"{RULES} WHERE r.seq = ? AND {IS_ENABLED}")
 IS_FIRING = "state = 'firing'"
 WATCHED = Query(
     Watched,
@@ -115,7 +116,10 @@ BEGIN_ANEW = (
     " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
     " AND state = 'ok' AND holds_since IS NOT NULL"
 )
-DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
+DUE = (
+    f"SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? AND account_seq {OF_ENABLED}"
+    " ORDER BY look_at LIMIT ?"
+)
 MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
 OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
 MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE {IS_FIRING} AND {OF_ACCOUNTS}"

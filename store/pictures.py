@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from store import notification_days
 from store.database import run
+from store.enabled import OF_ENABLED
 from store.rows import Query, columns, select_number, size
 
 
@@ -20,7 +21,9 @@ ADD = (
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 FIND = Query(
-    StoredPicture, f"SELECT {columns(StoredPicture, 'p')} FROM picture p WHERE token_hash = ? AND expires_at > ?"
+    StoredPicture,
+    f"SELECT {columns(StoredPicture, 'p')} FROM picture p"
+    f" WHERE token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}",
 )
 OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
 EXPIRED = "SELECT account_seq, notification_seq FROM picture WHERE expires_at <= ? ORDER BY expires_at LIMIT ?"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection
 
 from store.database import run
+from store.enabled import OF_ENABLED
 from store.rows import select_number, select_numbers
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
@@ -19,11 +20,12 @@ NEXT_ACCOUNT = (
     f" (SELECT (SELECT account_seq {SCHEDULED} AND account_seq > :after {BY_ACCOUNT} 1) UNION ALL"
     f" SELECT (SELECT account_seq {SCHEDULED} AND account_seq > next.seq {BY_ACCOUNT} 1) FROM next"
     " WHERE seq IS NOT NULL) SELECT seq FROM next"
-    f" WHERE (SELECT deliver_at {SCHEDULED} AND account_seq >= next.seq {BY_ACCOUNT} 1) <= :now LIMIT 1"
+    f" WHERE (SELECT deliver_at {SCHEDULED} AND account_seq >= next.seq {BY_ACCOUNT} 1) <= :now"
+    f" AND seq {OF_ENABLED} LIMIT 1"
 )
 DUE = (
     f"SELECT seq {SCHEDULED} AND (account_seq, deliver_at) >= (:account, 0)"
-    f" AND (account_seq, deliver_at) <= (:account, :now) {BY_ACCOUNT} :limit"
+    f" AND (account_seq, deliver_at) <= (:account, :now) AND account_seq {OF_ENABLED} {BY_ACCOUNT} :limit"
 )
 
 

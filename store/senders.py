@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from models import Account, ActiveDevice
 from store.database import run
+from store.enabled import IS_ENABLED
 from store.key_limits import SEND
 from store.rows import Query, columns, reader
 
@@ -133,7 +134,7 @@ class Receivers(NamedTuple):
     devices: list[ActiveDevice]  # to push to; at first all that the account has
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
     today: int  # how many notifications the account got on the day that was asked for
-    may_send: bool = True  # whether there are the account and the key that sends, neither revoked nor expired
+    may_send: bool = True  # whether the account is enabled, and the key that sends is neither revoked nor expired
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
 
 
@@ -144,13 +145,13 @@ IS_LIVE = "k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)" 
 CALLER = Query(
     Caller,
     f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq', scope='k.scope')}"
-    f" FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND {IS_LIVE}",
+    f" FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND {IS_LIVE} AND {IS_ENABLED}",
 )
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
 WEBHOOK = Query(
     Webhook,
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', **OF_ACCOUNT)}"
-    " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?",
+    f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
 )
 LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
@@ -163,12 +164,12 @@ OF_RECEIVERS = (
 DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL"
 RECEIVERS = (  # one look for all that is asked before a notification is stored
     f"SELECT {OF_RECEIVERS}, k.seq FROM account a"
-    f" LEFT JOIN api_key k ON k.seq = ? AND {IS_LIVE} {DEVICES} WHERE a.seq = ?"
+    f" LEFT JOIN api_key k ON k.seq = ? AND {IS_LIVE} {DEVICES} WHERE a.seq = ? AND {IS_ENABLED}"
 )
 RECEIVERS_OF_ALERT = (
     f"SELECT {OF_RECEIVERS},"
     f" {columns(AlertSender, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
-    f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ?"
+    f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ? AND {IS_ENABLED}"
 )
 PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those of `OF_RECEIVERS`
 _read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
@@ -185,7 +186,7 @@ def own_key(sender: Sender) -> int | None:
 
 
 def find_webhook(short_code: str) -> Webhook | None:
-    """The alert that has this code now."""
+    """The alert that has this code now, of an account that is enabled."""
     return WEBHOOK.first((short_code,))
 
 

@@ -4,6 +4,7 @@ import peewee
 
 from models import Account, Model
 from store.database import AFTER_ALL
+from store.enabled import OF_ENABLED
 
 
 class OneTimeLink(Model):
@@ -20,8 +21,9 @@ class OneTimeLink(Model):
 
     @classmethod
     def find(cls, token_hash: bytes, now: int) -> "OneTimeLink | None":
-        """The link if it is still good."""
-        return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
+        """The link if it is still good, and its account enabled."""
+        is_good = f"token_hash = ? AND expires_at > ? AND coalesce(account_seq, 0) {OF_ENABLED}"
+        return cls.first(is_good, token_hash, now)
 
     @classmethod
     def void(cls, account_seq: int | None) -> None:
@@ -54,8 +56,8 @@ class Session(Model):
 
     @classmethod
     def find(cls, token_hash: bytes, now: int = 0) -> "Session | None":
-        """The session, if it has not ended by `now`."""
-        return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
+        """The session, if it has not ended by `now` and the account is enabled."""
+        return cls.first(f"token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}", token_hash, now)
 
     @classmethod
     def of_account(cls, account_seq: int, now: int) -> list["Session"]:

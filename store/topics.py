@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from store.database import run
+from store.enabled import OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
 
@@ -58,8 +59,14 @@ class Sleeper(NamedTuple):
 PENDING = "p.status = 'pending'"
 ELSEWHERE = "(r.state = 'acknowledged' AND r.device_seq IS NOT p.device_seq)"
 DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
-OF_TOPIC = Query(FetchingDevice, f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL")
-PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
+OF_TOPIC = Query(
+    FetchingDevice,
+    f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL AND account_seq {OF_ENABLED}",
+)
+PRESENT = (
+    "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
+    f" AND account_seq {OF_ENABLED}"
+)
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
     "is_pending": f"{PENDING} AS is_pending",
@@ -115,7 +122,7 @@ def device_of_topic(token: str) -> FetchingDevice | None:
 
 
 def present(device_seqs: Iterable[int]) -> set[int]:
-    """Those of these devices that are not removed."""
+    """Those of these devices that are not removed, of accounts that are enabled."""
     return set(select_numbers(PRESENT, (json.dumps(list(device_seqs)),)))
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from core import accounts
+from core import accounts, people
 from process import clock, redis_client
 from tests.support import certificates
 from tests.support.apns_service import ApnsService
@@ -132,6 +132,14 @@ def make_service(tmp_path):
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
     return make_service(WEBPUSH_HOSTS=f"{push_service.origin},*.push.example.com")
+
+
+@pytest.fixture
+def administrator(service):
+    """Somebody else who can sign in and administer the service, so that every other account may be deleted."""
+    email = service.account("admin@example.org", password_hash="scrypt:128:1:1$none$")
+    people.set_administrator(accounts.find_account(email).seq, True)
+    return email
 
 
 @pytest.fixture

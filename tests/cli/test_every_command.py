@@ -13,6 +13,7 @@ from tests.support.rows import each
 NOT_UTF_8 = os.fsdecode(b"caf\xe9")  # as Python sees such an argument
 COMMANDS = [
     *("account set EMAIL --plan pro", "account delete EMAIL --yes"),
+    *("account disable EMAIL", "account enable EMAIL"),
     *("key create EMAIL NAME", "key list EMAIL", "key revoke EMAIL ID"),
     *("alert create EMAIL NAME", "alert list EMAIL", "alert show EMAIL ID", "alert set EMAIL ID --title T"),
     *("alert rotate EMAIL ID", "alert delete EMAIL ID"),
@@ -40,7 +41,7 @@ def leaves(group, *path):
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from leaves(command, *path, name)
-        elif path != ("account",) or name not in ("create", "list"):
+        elif path != ("account",) or name not in ("create", "invite", "list"):
             yield " ".join((*path, name))
 
 

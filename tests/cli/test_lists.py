@@ -64,7 +64,8 @@ def test_json_of_a_rule_says_also_whose_it_is(full, service):
 def test_json_of_accounts_has_times_in_milliseconds(full):
     account = {"email": OWNER, "plan": "starter", "timeZone": "UTC"}
     created = {"createdAt": 1795255200000, "quietHours": "22:00-07:00"}
-    assert document(full("account", "list", "--json")) == [account | created]
+    people = {"isAdministrator": True, "state": "enabled"}
+    assert document(full("account", "list", "--json")) == [account | created | people]
 
 
 @each("noun", LISTS)
@@ -96,7 +97,7 @@ def test_a_terminal_gets_headings_over_fitted_columns(full, terminal):
     service_line = full("account", "list").stdout.rstrip().split("\t")
     terminal(100)
     heading, line = table(full("account", "list"))
-    assert heading.split("  ")[0] == "EMAIL" and heading.endswith("  CREATED               QUIET HOURS")
+    assert heading.split("  ")[0] == "EMAIL" and "  CREATED               QUIET HOURS  ROLE" in heading
     assert [cell.strip() for cell in line.split("  ") if cell] == service_line
     assert all(heading.index(word) == line.index(cell) for word, cell in [("PLAN", "starter"), ("TIME ZONE", "UTC")])
 

@@ -322,7 +322,7 @@ def test_the_number_of_a_deleted_account_is_not_given_to_another(service, owner,
     assert accounts.find_account("next@example.org").seq > max(numbers)
 
 
-def test_an_account_that_is_deleted_while_its_password_is_checked_is_not_signed_in(service, owner):
+def test_an_account_that_is_deleted_while_its_password_is_checked_is_not_signed_in(service, owner, administrator):
     accounts.set_password(accounts.find_account(OWNER), accounts.password_hash(PASSWORD))
     account = accounts.find_account(OWNER)
     lines(service, "account", "delete", OWNER, "--yes")

@@ -5,7 +5,7 @@ import pytest
 from core import firing
 from models import Account
 from process import clock
-from store import database, metric_rules
+from store import database, metric_rules, people
 from store.database import transaction
 from store.metric_rules import KEPT_FIRINGS
 from tests.support.accounts import account_set
@@ -180,7 +180,7 @@ def test_a_value_that_comes_while_its_account_is_deleted_is_judged_by_no_rule(ow
         rule.sends(value)
     account = Account.find(EMAIL)
     with transaction(account.seq):
-        Account.end_access(account.seq)
+        people.end_access(account.seq)
     firing.store_values(account.seq, "web", [("cpu", "CPU", 50.0, None, clock.now_ms(), None)])
     assert caplog.text == ""
 

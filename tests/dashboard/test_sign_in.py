@@ -238,6 +238,7 @@ def test_signing_in_never_redirects_to_another_host(service, visitor, wanted):
 def test_signing_in_with_an_invalid_target_leads_to_the_web_app(service, visitor, where):
     """Even these are ours; a GET changes nothing."""
     make_account(service)
+    visitor.sign_in()  # which notes when the account was last seen
     before = everything()
     del before["session"]
     visitor.sign_in(wanted=where)
