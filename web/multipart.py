@@ -1,7 +1,7 @@
 """Multipart forms: their fields and files, with bounds on the work. Must not know what a form means."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from typing import IO, Any, NamedTuple
 
@@ -9,7 +9,7 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
-from web.context import current, request
+from web.context import request
 from wire.errors import Refused
 
 MULTIPART = "multipart/form-data"
@@ -25,9 +25,10 @@ class Form(NamedTuple):
     files: MultiDict[str, FileStorage]
 
 
-def is_multipart() -> bool:
-    """Whether the request says that its body is a multipart form."""
-    return str(current().environ.get("CONTENT_TYPE", ""))[: len(MULTIPART)].lower() == MULTIPART
+def is_multipart(environ: Mapping[str, Any]) -> bool:
+    """Whether the request with this WSGI environment says that its body is a multipart form."""
+    content_type: str = environ.get("CONTENT_TYPE", "")
+    return content_type.lower().startswith(MULTIPART)
 
 
 def parsed(raw: bytes, new_file: Callable[..., IO[bytes]]) -> Form:

@@ -82,13 +82,14 @@ def configure(secret: str) -> None:
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send."""
-    if is_multipart():
+    environ = current().environ
+    if is_multipart(environ):
         fields, content, picture = pictures.read_form()
-        mistyped = _mistyped(fields)
+        mistyped = warnings(fields, FIELD_NAMES)
     else:
         check_size()
         (content, mistyped), picture = read_object(_sent, is_confirmed=True), None  # the key is looked up again
-    answer, replayed = deliver(content, current().environ.get("HTTP_IDEMPOTENCY_KEY"), picture)
+    answer, replayed = deliver(content, environ.get("HTTP_IDEMPOTENCY_KEY"), picture)
     if mistyped:
         answer["warnings"] = mistyped
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
@@ -96,11 +97,7 @@ def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
 
 def _sent(fields: Payload) -> tuple[Content, list[str]]:
     """What a request says is to be sent, and a warning for each field that looks mistyped."""
-    return checked_content(fields), _mistyped(fields)
-
-
-def _mistyped(fields: Payload) -> list[str]:
-    return warnings(fields, FIELD_NAMES) if fields.keys() - FIELD_NAMES else []
+    return checked_content(fields), warnings(fields, FIELD_NAMES) if fields.keys() - FIELD_NAMES else []
 
 
 def deliver(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> tuple[Payload, bool]:
@@ -114,7 +111,7 @@ def _shown(notification: Recorded) -> Payload:
     content, status, created_at = notification.content, notification.status, notification.created_at
     given = content.given
     shown = as_answered(notification.id, status, created_at, content.title, content.body, given)
-    return pictures.with_image(shown, notification.id, given)
+    return pictures.with_image(shown, notification.id, given) if content.picture else shown
 
 
 def deliver_content(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> delivery.Sent:
