@@ -271,6 +271,7 @@ ROUTES = (
     owners("POST", "/settings/sessions/<session_id>/end", dashboard.settings.sign_out_browser),
     owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
     owners("POST", "/logout", dashboard.signin.sign_out),
+    *(page(*operation, guards.administrator) for operation in dashboard.people.operations()),
 )
 
 # Beside the specified surface: a program that can send to ntfy or Gotify needs only another host.

@@ -62,13 +62,15 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
     return deleted
 
 
-def delete_account(account: Account, by: int | None = None) -> None:
-    """Delete an account and all it has, as `by` asks (core/people.py).
+def delete_account(account: Account, by: int | None = None, is_invitation: bool = False) -> None:
+    """Delete an account and all it has, as `by` asks (core/people.py), or only an invitation that nobody has used.
 
     Its keys, addresses, sessions and devices are void at once. After an interruption, the next call goes on.
     """
     with people.changing(account.seq, by) as found:
         people.check_stays(found, is_deleted=True)
+        if is_invitation:
+            people.check_invited(found)
         stored_people.end_access(account.seq)
     try:
         _delete_notifications(account.seq, AFTER_ALL)

@@ -8,15 +8,18 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core import accounts, heartbeat_checks
-from models import Account, sha256_of
+from core import accounts, heartbeat_checks, shown_once
+from models import Account, new_id, sha256_of
 from process.clock import DAY_MS
 from store import people
 from store.database import EVERYBODY, transaction
+from store.people import Person
 from store.sessions import OneTimeLink
 from wire.errors import Refused
 
 INVITATION_LIFE_MS = 7 * DAY_MS
+GONE = "There is no such account any more."
+UNSEEN_LINK = "unseen link "  # with an id after it, the name of the note that holds the link
 LAST = "This is the last administrator who can sign in. Make another account an administrator first."
 
 
@@ -28,10 +31,7 @@ def changing(account_seq: int, by: int | None) -> Iterator[Account]:
     """
     with transaction(EVERYBODY, account_seq):
         check_administrator(by)
-        account = Account.with_seq(account_seq)
-        if account is None:
-            raise Refused(404, "There is no such account any more.")
-        yield account
+        yield find(account_seq)
 
 
 def check_administrator(seq: int | None) -> None:
@@ -54,7 +54,7 @@ def check_stays(account: Account, is_deleted: bool = False) -> None:
         raise Refused(409, LAST)
 
 
-def state(account: Account) -> str:
+def state(account: Account | Person) -> str:
     """Whether an account is `enabled` or `disabled`, or whether it was `invited` and has not come yet."""
     if account.disabled_at is not None:
         return "disabled"
@@ -72,13 +72,45 @@ def invite(email: str, plan: str, is_administrator: bool, now: int, by: int | No
         check_administrator(by)
         if found is None or Account.with_seq(found.seq) is None:
             found = accounts.create_account(email, plan, "UTC", now)
-        elif found.invited_until is None or not accounts.is_unused(found) or found.disabled_at is not None:
+        elif state(find(found.seq)) != "invited" or not accounts.is_unused(found):
             raise Refused(400, f"There is already an account for {found.email}.", field="email")
         role = int(is_administrator or not people.other_administrators(found.seq))
         Account.change(found.seq, plan=plan, is_administrator=role, invited_until=until)
         OneTimeLink.void(found.seq)
         OneTimeLink.put(sha256_of(token), found.seq, until)
         return found, f"/app/setup/{token}"
+
+
+def invite_to_show(email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int) -> str:
+    """Invite somebody; returns the id with which `take_link` gives the link once, to the browser of this session."""
+    _, path = invite(email, plan, is_administrator, now, by)
+    id_ = new_id(now)
+    with transaction(EVERYBODY):
+        shown_once.keep(UNSEEN_LINK, id_, path.rpartition("/")[2], session_token, now)
+    return id_
+
+
+def take_link(id_: str, session_token: str, now: int) -> tuple[str, str] | None:
+    """The address that was invited and the path of its link, once, for the session that asked for it."""
+    token = shown_once.take(
+        UNSEEN_LINK, id_, lambda token: OneTimeLink.find(sha256_of(token), now) is not None, session_token
+    )
+    link = OneTimeLink.find(sha256_of(token), now) if token else None
+    return (link.account.email, f"/app/setup/{token}") if link and link.account else None
+
+
+def check_invited(account: Account) -> None:
+    """`Refused` (404) unless it is the account of an invitation that nobody has used."""
+    if state(account) != "invited" or not accounts.is_unused(account):
+        raise Refused(404, "This invitation was used, or withdrawn already.")
+
+
+def find(account_seq: int) -> Account:
+    """The account; `Refused` (404) if there is none with that number."""
+    account = Account.with_seq(account_seq)
+    if account is None:
+        raise Refused(404, GONE)
+    return account
 
 
 def set_administrator(account_seq: int, is_administrator: bool, by: int | None = None) -> None:

@@ -16,6 +16,7 @@ from dashboard import (
     metrics,
     notification,
     page,
+    people,
     phone,
     quiet_hours,
     ring,

@@ -28,12 +28,13 @@ def finish_setup(token: str) -> Page:
     """POST /app/setup/{token}."""
     link = accounts.find_link(token, clock.now_ms())
     form = {name: request.form.get(name, "") for name in ("email", "password", "time_zone", "plan")}
+    is_new = link.account is None or link.account.invited_until is not None
     try:
         account = accounts.use_link(token, form, clock.now_ms())
     except Refused as refused:
         return _setup_page(link.account, form, Problem.of(refused)), 422
     guards.begin_session(account)
-    return redirect(guards.HOME if link.account else READY_PAGE, 303)
+    return redirect(READY_PAGE if is_new else guards.HOME, 303)
 
 
 def _setup_page(account: Account | None, form: dict[str, str], problem: Problem | None = None) -> str:

@@ -247,6 +247,14 @@ def signed_in() -> Response | None:
     return None
 
 
+def administrator() -> Response | None:
+    """A signed-in administrator; to all other accounts these pages do not exist."""
+    answer = signed_in()
+    if answer is None and not current().account.is_administrator:
+        raise Refused(404)
+    return answer
+
+
 def owner_or_stranger() -> None:
     """No credential. Keeps the account of a signed-in owner, so that an error page has the navigation, too."""
     account = session_account()

@@ -7,7 +7,7 @@ import pytest
 from core import accounts, deletion, people
 from process import clock
 from store.sessions import Session
-from tests.support.accounts import OTHER, OWNER, account_set
+from tests.support.accounts import OTHER, OWNER, account_set, seq_of
 from tests.support.alarms import bodies, ring, rung, send_at
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import MORNING, QUIET, held
@@ -18,22 +18,18 @@ from wire.errors import Refused
 HASH = "scrypt:128:1:1$none$"
 
 
-def seq(email=OWNER):
-    return accounts.find_account(email).seq
-
-
 def disable(email=OWNER):
-    people.disable(seq(email), clock.now_ms())
+    people.disable(seq_of(email), clock.now_ms())
 
 
 def enable(email=OWNER):
-    people.enable(seq(email), clock.now_ms())
+    people.enable(seq_of(email), clock.now_ms())
 
 
 def make(service, email, role="", password=HASH):
     """Make an account that can sign in, and is an administrator if `role` says so."""
     service.account(email, password_hash=password)
-    people.set_administrator(seq(email), role == "administrator", None) if role else None
+    people.set_administrator(seq_of(email), role == "administrator", None) if role else None
 
 
 def administrators(service):
@@ -80,11 +76,11 @@ def test_the_last_administrator_who_can_sign_in_stays(service, deeds, deed, othe
         if is_disabled:
             disable(email)
     if may_go:
-        deeds[deed](seq())
+        deeds[deed](seq_of())
         assert OWNER not in administrators(service)
     else:
         with pytest.raises(Refused, match="last administrator") as refused:
-            deeds[deed](seq())
+            deeds[deed](seq_of())
         assert refused.value.status == 409 and OWNER in administrators(service)
 
 
@@ -92,12 +88,12 @@ def test_the_last_administrator_who_can_sign_in_stays(service, deeds, deed, othe
 def test_where_nobody_has_a_password_yet_the_only_administrator_can_only_be_deleted(service, deeds, deed):
     service.account(OWNER)
     if deed == "delete":
-        deeds[deed](seq())
+        deeds[deed](seq_of())
         service.flask("account", "create", OTHER)
         assert administrators(service) == {OTHER}
     else:
         with pytest.raises(Refused, match="last administrator"):
-            deeds[deed](seq())
+            deeds[deed](seq_of())
 
 
 def test_two_administrators_who_unmake_each_other_at_once_leave_one(service):
@@ -112,7 +108,7 @@ def test_two_administrators_who_unmake_each_other_at_once_leave_one(service):
         except Refused as refused:
             refusals.append(refused.status)
 
-    pair = seq(), seq(OTHER)
+    pair = seq_of(), seq_of(OTHER)
     threads = [threading.Thread(target=unmake, args=one) for one in (pair, pair[::-1])]
     for thread in threads:
         thread.start()
@@ -124,15 +120,15 @@ def test_two_administrators_who_unmake_each_other_at_once_leave_one(service):
 def test_who_was_unmade_or_disabled_meanwhile_administers_nothing(service):
     make(service, OWNER)
     make(service, OTHER, "administrator")
-    for end in (lambda: people.set_administrator(seq(OTHER), False), lambda: disable(OTHER)):
+    for end in (lambda: people.set_administrator(seq_of(OTHER), False), lambda: disable(OTHER)):
         end()
         for deed in (people.disable, people.enable):
             with pytest.raises(Refused) as refused:
-                deed(seq(), 0, by=seq(OTHER))
+                deed(seq_of(), 0, by=seq_of(OTHER))
             assert refused.value.status == 404
         with pytest.raises(Refused):
-            people.invite("new@example.org", "pro", False, 0, by=seq(OTHER))
-        people.set_administrator(seq(OTHER), True)
+            people.invite("new@example.org", "pro", False, 0, by=seq_of(OTHER))
+        people.set_administrator(seq_of(OTHER), True)
     assert accounts.find_account(OWNER).disabled_at is None
 
 
@@ -212,7 +208,7 @@ def test_sessions_end_with_disabling_and_do_not_come_back(service, owner, admini
     with pytest.raises(Refused, match="disabled"):
         accounts.start_session(account, "Chrome", clock.now_ms())
     enable()
-    assert accounts.session_account(token, clock.now_ms()) is None and not Session.of_account(seq(), 0)
+    assert accounts.session_account(token, clock.now_ms()) is None and not Session.of_account(seq_of(), 0)
 
 
 def test_keys_and_addresses_work_again_after_enabling(service, owner, administrator):

@@ -17,7 +17,7 @@ NAME = re.compile(r"<(?:\w+:)?(\w+)>")
 WITH_ID = [  # a metric has names instead
     (route.method, route.rule)
     for route in ROUTES
-    if "_id>" in route.rule and route.guard in (guards.signed_in, guards.api_key)
+    if "_id>" in route.rule and route.guard in (guards.signed_in, guards.administrator, guards.api_key)
 ]
 JSON_DOORS = ("/api/", "/p/", "/ping/", "/mcp", "/healthz", "/livez", "/gotify/")
 LEFT_OUT = ("/app/login", "/app/setup/<token>", "/app/settings/password")  # they hash passwords, which takes long
@@ -88,7 +88,8 @@ def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(serv
     assert set(changed) <= {"api_key", "session"}  # when the stranger's were last used
 
 
-PAGES = [path for path in PAGES_OF_THE_OWNER if path != "/app/settings"]  # which says how often a key was used
+# Settings say how often a key was used; People is for administrators alone.
+PAGES = [path for path in PAGES_OF_THE_OWNER if path not in ("/app/settings", "/app/people")]
 PAGES += [f"/app/notifications?{query}" for query in ("search=held", "status=held", "day=2026-11-21")]
 LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices")
 

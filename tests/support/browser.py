@@ -203,6 +203,7 @@ class Site:
     def cookie(self, email=OWNER):
         """A session of the owner, made with the sign-in form."""
         created = self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
+        self.service.flask("account", "set", email, "--admin")
         client = self.service.app.test_client()
         token = client.get("/app/login").text.partition('name="csrf" content="')[2].partition('"')[0]
         signed_in = client.post("/app/login", data={"csrf": token, "email": email, "password": PASSWORD})

@@ -17,6 +17,11 @@ from tests.support.pages import Visitor, device_ids
 RESYNC = "/app/devices/resync"  # guarded by a device's token
 PREVIEW = "/app/alerts/<alert_id>/preview"  # JSON for the page's script, and the only one that changes nothing
 NEW_RULE = "/app/metrics/one"  # the metric is in its query
+OF_PEOPLE = {
+    "/app/people": {"email": "another@example.org", "plan": "pro"},
+    "/app/people/<account_id>/administrator": {"on": "1"},
+    "/app/people/<account_id>/delete": {"email": "colleague@example.org"},
+}
 OF_ALERT_WITH_NAME = ("/app/alerts/new", "/app/alerts/<alert_id>/settings")
 POST_RULES = [r.rule for r in ROUTES if r.method == "POST" and r.rule.startswith("/app/") and r.rule != RESYNC]
 PAGES_OF_THE_OWNER = [
@@ -32,6 +37,7 @@ PAGES_OF_THE_OWNER = [
     "/app/keys",
     "/app/ring",
     "/app/quiet",
+    "/app/people",
     "/app/settings",
 ]
 
@@ -54,6 +60,10 @@ class Forms:
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
         self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
         self.ids["<notification_id>"] = rings
+        service.account("colleague@example.org")
+        self.ids["<account_id>"] = str(Account.find("colleague@example.org").seq)
+        service.flask("account", "invite", "guest@example.org")
+        self.invited_id = str(Account.find("guest@example.org").seq)
         for name in ("Backup", "Paused"):
             service.flask("heartbeat", "create", OWNER, name, "--period", "1h")
         self.paused_id, self.ids["<heartbeat_id>"] = (one[0] for one in lines_of(service, "heartbeat", "list", OWNER))
@@ -86,6 +96,8 @@ class Forms:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
             return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
+        if rule in OF_PEOPLE:
+            return OF_PEOPLE[rule]
         if rule == "/app/ring":
             return {"title": "x", "text": "y", "device": self.ids["<device_id>"]}
         if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
@@ -106,6 +118,7 @@ class Forms:
 
     def post(self, rule, content, **more):
         ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
+        ids |= {"<account_id>": self.invited_id} if rule.endswith("/withdraw") else {}
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
         query = {"project": "home", "metric": "m"} if rule == NEW_RULE else None

@@ -67,6 +67,7 @@ class Full:
             self._add_alerts()
             self._add_devices(push_service)
             self._add_sessions()
+            self._add_people()
             self._add_notifications()
             self._add_metrics()
             self._add_payloads()
@@ -283,6 +284,13 @@ class Full:
             ],
         )
 
+    def _add_people(self):
+        rows = {"ordinary": {}, "disabled": {"disabled_at": 1}, "guest": {"invited_until": self.now + DAY_MS}}
+        rows |= {"late": {"invited_until": 1}, "אזהרה": {"is_administrator": 1, "last_seen_at": self.now}}
+        for name, more in rows.items():
+            row = {"email": f"{name}{LONG_EMAIL[20:]}", "plan": "pro", "time_zone": "UTC", "created_at": self.now}
+            self._insert("account", [row | more])
+
     def _add_notifications(self):
         """The oldest first, as they came; of `kinds`, the last of each is kept in `self.ids`."""
         kinds = ("key", "alert", "deleted", "page", "pending", "failed", "no device", "held", "in a digest")
@@ -401,6 +409,7 @@ PLAIN = {
     "this device": "/app/devices/this",
     "keys": "/app/keys",
     "quiet": "/app/quiet",
+    "people": "/app/people",
     "settings": "/app/settings",
 }
 SEARCHES = {
