@@ -9,9 +9,9 @@ import pytest
 from process import clock
 from store.engine import ServerUrl
 from tests.support import postgresql
-from tests.support.accounts import OWNER
+from tests.support.accounts import OTHER, OWNER
 from tests.support.ntfy_app import Listener
-from tests.support.server import bearer, in_threads, join, serving, wait_until
+from tests.support.server import BIN, bearer, finished, in_threads, join, serving, wait_until
 from tests.support.service import METRICS_TOKEN
 
 
@@ -90,3 +90,45 @@ def test_waits_and_streams_in_either_process_end_with_their_key(two_workers):
     join(waiting)
     assert {status for status, _ in ended} == {401} and max(at for _, at in ended) >= ends
     assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 6
+
+
+def test_waits_and_streams_in_either_process_end_with_their_account(two_workers):
+    two_workers.flask("account", "create", OTHER)
+    key, ended = two_workers.flask("key", "create", OTHER, "test").strip(), []
+    auth = base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode()
+    sent = json.loads(two_workers.send(key).text)["notification"]["id"]
+    streams = [Listener(two_workers, "backups", f"none&auth={auth}") for _ in range(4)]
+
+    def wait(_):
+        answer = two_workers.get(f"/api/v1/notifications/{sent}?wait=25", key)
+        if "Retry-After" not in answer.headers:  # else as many as may wait in that process
+            ended.append(answer.status)
+
+    waiting = in_threads(4, wait)
+    two_workers.flask("account", "disable", OTHER)
+    join(waiting)
+    assert {*ended} == {401} and {two_workers.get("/api/v1/stats", key).status for _ in range(8)} == {401}
+    assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 4
+    two_workers.flask("account", "enable", OTHER)
+    assert {two_workers.get("/api/v1/stats", key).status for _ in range(8)} == {200}
+
+
+def test_administrators_who_unmake_each_other_in_two_processes_leave_one(two_workers):
+    with postgresql.beside(two_workers.database) as connection:
+        connection.execute("UPDATE account SET is_administrator = 1, password_hash = 'x'")
+    before = administrators(two_workers)
+    assert len(before) > 1
+
+    def unmake(number):
+        command = [BIN / "flask", "account", "set", before[number], "--no-admin"]
+        statuses.append(finished(two_workers.start, command, two_workers.environ).returncode)
+
+    statuses = []
+    join(in_threads(len(before), unmake))
+    assert (sorted(statuses), len(administrators(two_workers))) == ([0] * (len(before) - 1) + [1], 1)
+
+
+def administrators(server):
+    """The enabled administrators."""
+    lines = [line.split("\t") for line in server.flask("account", "list").splitlines()]
+    return [line[0] for line in lines if line[5:] == ["administrator", "enabled"]]
