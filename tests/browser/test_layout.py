@@ -170,3 +170,21 @@ def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, 
         settle(owners_page)
         heights[name] = owners_page.evaluate("document.documentElement.scrollHeight") / PHONE["height"]
     assert {name: height for name, height in heights.items() if height > MAX_SCREENS} == {}
+
+
+OVERLAPS = """
+(rows) => rows.filter((row) => {
+  const [name, does] = [row.querySelector('strong'), row.querySelector('.does > *')];
+  if (!name || !does) return false;
+  const [a, b] = [name, does].map((one) => one.getBoundingClientRect());
+  return a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom;
+}).length
+"""
+
+
+def test_on_a_phone_no_button_lies_on_the_name_that_it_is_for(owners_page, site):
+    site.service.flask("account", "invite", "somebody.with.a.name@example.org")
+    owners_page.set_viewport_size(PHONE)
+    for path in ("people", "keys", "settings"):
+        owners_page.goto(f"{site.base}/app/{path}")
+        assert owners_page.locator("table tr").evaluate_all(OVERLAPS) == 0, path
