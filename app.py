@@ -54,6 +54,7 @@ from web import (
     heartbeats,
     mcp,
     metrics,
+    mutes,
     ntfy,
     ntfy_topics,
     pictures,
@@ -136,7 +137,7 @@ ROUTES = (
     rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification, SENDERS),
     *(
         rest_route(method, rule, handler, READERS if method == "GET" else OWNERS)
-        for method, rule, handler in definitions.operations()
+        for method, rule, handler in (*definitions.operations(), *mutes.operations())
     ),
     rest_route("GET", "/watches", rest.list_watches, READERS),
     rest_route("GET", "/account", definitions.show_account, READERS),

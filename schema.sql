@@ -20,7 +20,8 @@ CREATE TABLE account (
     is_administrator INTEGER NOT NULL DEFAULT 0 CHECK (is_administrator IN (0, 1)),
     disabled_at INTEGER,                   -- NULL: enabled (store/enabled.py)
     invited_until INTEGER,                 -- when its invitation expires; NULL once that was used, and for others
-    last_seen_at INTEGER                   -- in the web app, accurate to an hour; NULL: never
+    last_seen_at INTEGER,                  -- in the web app, accurate to an hour; NULL: never
+    has_mutes INTEGER NOT NULL DEFAULT 0 CHECK (has_mutes IN (0, 1)) -- 0: none is in the table mute
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
 CREATE INDEX account_disabled ON account (seq) WHERE disabled_at IS NOT NULL;
@@ -136,7 +137,8 @@ CREATE TABLE notification (
     status TEXT NOT NULL                   -- 'held': see the table held. OR, since SQLite makes a table of what is IN
         CHECK (status = 'delivered' OR status = 'pending' OR status = 'held' OR status = 'failed'),
     created_at INTEGER NOT NULL,
-    released_at INTEGER,                   -- if it was held and released on its own: when its delivery began
+    released_at INTEGER,                   -- if it was held and released on its own: when its delivery began; or when
+                                           -- `deliver_at` had come, while it is still held
     is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)), -- a digest is pushed, but neither listed nor counted
     missing TEXT,                          -- JSON array of the variables that the event lacked; NULL if none
     priority INTEGER CHECK (priority BETWEEN 1 AND 5), -- it and the next three: as sent, or NULL
@@ -160,9 +162,10 @@ CREATE INDEX notification_of_alert ON notification (alert_seq /*, seq*/) WHERE a
 CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
 CREATE INDEX notification_released ON notification (account_seq, released_at) WHERE released_at IS NOT NULL;
-CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
+CREATE INDEX notification_scheduled ON notification (deliver_at)
+    WHERE deliver_at IS NOT NULL AND status = 'held' AND released_at IS NULL;
 CREATE INDEX notification_scheduled_of_account ON notification (account_seq, deliver_at)
-    WHERE deliver_at IS NOT NULL AND status = 'held';
+    WHERE deliver_at IS NOT NULL AND status = 'held' AND released_at IS NULL;
 CREATE INDEX notification_with_buttons ON notification (account_seq, created_at) WHERE actions IS NOT NULL;
 
 -- The pictures that came with notifications, served at GET /i/TOKEN.
@@ -178,18 +181,21 @@ CREATE TABLE picture (
 CREATE INDEX picture_of_account ON picture (account_seq, notification_seq);
 CREATE INDEX picture_by_age ON picture (expires_at);
 
--- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are
--- narrow, so that releasing many at once is fast.
+-- One row for each notification whose status is 'held', even after its release in a digest, but for those that are to
+-- be sent later. The rows are narrow, so that releasing many at once is fast.
 CREATE TABLE held (
     notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
     account_seq INTEGER NOT NULL REFERENCES account,
-    alert_seq INTEGER NOT NULL,
+    sender_seq INTEGER NOT NULL,           -- of the alert, the key, …; 0: of none
     created_at INTEGER NOT NULL,
     digest_seq INTEGER,                    -- the digest it was released in, or the newer notification with its tag that
                                            -- came while it was held: it has that one's status. NULL while it is held
-    priority INTEGER NOT NULL DEFAULT 3 CHECK (priority BETWEEN 0 AND 5) -- 0: a newer one with its tag stands for it
+    priority INTEGER NOT NULL DEFAULT 3 CHECK (priority BETWEEN 0 AND 5), -- 0: a newer one with its tag stands for it
+    kind INTEGER NOT NULL DEFAULT 0 CHECK (kind BETWEEN 0 AND 6), -- of the sender (store/held_notifications.py)
+    expires_at INTEGER                     -- the notification's
 ) STRICT;
-CREATE INDEX held_still ON held (account_seq, alert_seq, priority, created_at) WHERE digest_seq IS NULL;
+CREATE INDEX held_still ON held (account_seq, kind, sender_seq, priority, created_at) WHERE digest_seq IS NULL;
+CREATE INDEX held_expiring ON held (expires_at) WHERE expires_at IS NOT NULL AND digest_seq IS NULL;
 CREATE INDEX held_in_digest ON held (digest_seq) WHERE digest_seq IS NOT NULL;
 
 CREATE TABLE device (
@@ -370,6 +376,25 @@ CREATE TABLE firing (
     ended_at INTEGER                       -- NULL while it fires
 ) STRICT;
 CREATE INDEX firing_of_rule ON firing (rule_seq, began_at);
+
+-- What must not ring for a while.
+CREATE TABLE mute (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    what TEXT NOT NULL CHECK (what IN ('all', 'alert', 'key', 'heartbeat', 'rule')),
+    subject_seq INTEGER NOT NULL,          -- of the alert, the key, …; 0 for all. No foreign keys: they would make each
+                                           -- event, which updates its alert, look here
+    mode TEXT NOT NULL CHECK (mode IN ('hold', 'history')),
+    urgent_passes INTEGER NOT NULL CHECK (urgent_passes IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    until INTEGER,                         -- it ends then, or else
+    cron TEXT,                             -- it comes again whenever this expression says, in the account's time zone,
+    for_s INTEGER,                         -- and lasts for so long
+    CHECK ((until IS NULL) <> (cron IS NULL)),
+    CHECK ((cron IS NULL) = (for_s IS NULL))
+) STRICT;
+CREATE INDEX mute_of_account ON mute (account_seq);
 
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (

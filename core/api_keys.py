@@ -54,4 +54,4 @@ def _tell(key: Ending, now: int) -> None:
             at = local_time.near_time(key.expires_at, account.time_zone, now)
             body = f"The key {key.preview}… stops working {at}. Programs that use it need a new one."
             content = Content(f"API key expires soon: {key.name}", body, priority=LOW_PRIORITY)
-            delivery.record_notice(Owner.of(account), content, now)
+            delivery.tell(Owner.of(account), content, now)

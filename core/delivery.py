@@ -24,6 +24,7 @@ from core import (
 )
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
 from core.devices import awake, chosen
+from core.holding import FOLLOWERS, PUSH
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
@@ -40,10 +41,10 @@ from store import (
     scheduled,
     server_notes,
 )
+from store import mutes as stored_mutes
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
-from store.heartbeats import Beat
-from store.metric_rules import Rule
+from store.mutes import HOLD
 from store.notifications import NotificationRow, shown_status
 from store.senders import (
     AlertSender,
@@ -61,7 +62,7 @@ from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
 MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt`
-NOBODY = Receivers([], False, 0)
+NOBODY = Receivers([], False, 0, 0)
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
@@ -138,7 +139,7 @@ def _record_and_attempt(
     device_ids: Collection[str] | None = None,
 ) -> Sent:
     with pictures.storing(picture), transaction(sender.account_seq, at_once=False):
-        found = chosen(_receivers(sender, content, clock.now_ms()), device_ids)
+        found = _receivers(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
         if earlier:
@@ -147,29 +148,48 @@ def _record_and_attempt(
         check_times(content, now)
         alarms.check_room(sender.account_seq, content)
         is_later = content.deliver_at is not None
-        if (found.devices or is_later) and _has_full_backlog(sender.account_seq):
+        pushed = None if is_later else to_push_now(sender, content.priority, found, now)
+        if pushed and device_ids is not None:
+            pushed = chosen(pushed, device_ids)
+        if (is_later or (pushed and pushed.devices)) and _has_full_backlog(sender.account_seq):
             raise Refused(429, f"{MAX_PENDING:,} notifications are pending or to be sent later already.")
-        if is_later:
+        if pushed:
+            notification = record(sender, content, pushed, now + LEASE_MS, now)
+        elif is_later:
             notification = _insert(sender, content, "held", found, now)  # `scheduled` releases it
-            if device_ids is not None:
-                scheduled.choose_devices(notification.seq, device_ids)
-            found = NOBODY
         else:
-            notification = record(sender, content, found, now + LEASE_MS, now)
+            notification = hold(sender, content, found, now)
+        if device_ids is not None and not pushed:
+            scheduled.choose_devices(notification.seq, device_ids)
         if picture is not None:
             pictures.keep(sender, notification, picture)
         if request:
-            is_asked = bool(fetching.pushed_to(found.devices))
+            is_asked = pushed is not None and bool(fetching.pushed_to(pushed.devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
-    return _attempt("send", sender, notification, found, request)
+    return _attempt("send", sender, notification, pushed or NOBODY, request)
 
 
-def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
+def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int) -> Receivers | None:
+    """The receivers to push a notification of this priority to; None if it is held.
+
+    Of those in their quiet hours, and of all if a mute keeps it to the history, it says so. Call in `transaction()`.
+    """
+    fate = PUSH
+    if found.has_mutes or type(sender) in FOLLOWERS:
+        mutes = stored_mutes.of_account(sender.account_seq) if found.has_mutes else ()
+        fate = holding.fate(sender, priority, mutes, now)
+        if fate == HOLD:
+            return None
+    found = awake(found, priority, sender.time_zone, now) if found.devices else found
+    return found if fate == PUSH else found._replace(devices=[], quiet=(*found.devices, *found.quiet))
+
+
+def _receivers(sender: Sender, now: int) -> Receivers:
     """The receivers; `Refused` (401) if the account or the sender's key is gone. Call in `transaction()`."""
     found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone), now)
     if not found.may_send:
         raise Refused(401)
-    return awake(found, content.priority, sender.time_zone, now)
+    return found
 
 
 def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
@@ -213,12 +233,12 @@ def _record_event(
     storage.check(account_seq)
     Alert.note_event(alert.alert_seq, now)
     content = alarms.within_room(account_seq, content).prefixed()
-    if holding.is_held(alert, content.priority, now, now):
+    pushed = to_push_now(alert, content.priority, found, now)
+    if pushed is None:
         return alert, hold(alert, content, found, now), NOBODY
-    found = awake(found, content.priority, alert.time_zone, now)
-    if found.devices and _has_full_backlog(account_seq):
+    if pushed.devices and _has_full_backlog(account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications wait already")
-    return alert, record(alert, content, found, now + LEASE_MS, now), found
+    return alert, record(alert, content, pushed, now + LEASE_MS, now), pushed
 
 
 def _has_full_backlog(account_seq: int) -> bool:
@@ -265,23 +285,23 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
 
 
 def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
-    """A new notification that waits for quiet hours or a digest to end; call inside `transaction()`."""
+    """A new notification that waits for quiet hours, a mute or a digest to end; call inside `transaction()`."""
     notification = _insert(sender, content, "held", found, now)
     held_notifications.add(notification, sender)
     return notification
 
 
-def tell(watch: Beat | Rule, content: Content, now: int) -> None:
-    """Notify the owner of a change, in the background, after quiet hours; call inside `transaction()`."""
-    if holding.is_held(watch, content.priority, now, now):
-        hold(watch, content.prefixed(), _receivers(watch, content, now), now)
+def tell(sender: Sender, content: Content, now: int) -> None:
+    """Notify the owner in the background, unless it is held; call inside `transaction()`.
+
+    Quiet hours hold what a heartbeat or a rule tells, and nothing else.
+    """
+    found = _receivers(sender, now)
+    pushed = to_push_now(sender, content.priority, found, now)
+    if pushed is None:
+        hold(sender, content.prefixed(), found, now)
     else:
-        record_notice(watch, content, now)
-
-
-def record_notice(sender: Sender, content: Content, now: int) -> None:
-    """Notify the owner in the background, even in quiet hours; call inside `transaction()`."""
-    record(sender, content.prefixed(), _receivers(sender, content, now), now, now)
+        record(sender, content.prefixed(), pushed, now, now)
 
 
 def first_status(found: Receivers, priority: int | None = None) -> str:
@@ -304,7 +324,7 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
     if found.today == MANY_A_DAY - 1:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
-        record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
+        tell(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
     return notification
 
 
@@ -338,13 +358,13 @@ def _attempt(
 
     The answer to `request` is kept, to be replayed.
     """
-    pushed = fetching.pushed_to(found.devices)
+    pushed = fetching.pushed_to(found.devices) if found.devices else []
     if len(pushed) < len(found.devices):
         streams.hub.wake(sender.account_seq)
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     count("notifications", source, notification.status)
-    return Sent(notification, len(found.devices), quiet=len(found.quiet))
+    return Sent(notification, len(found.devices), False, len(found.quiet))
 
 
 def _push_and_settle(

@@ -37,8 +37,6 @@ def receivers(account_seq: int, priority: int | None, now: int) -> Receivers:
 def awake(found: Receivers, priority: int | None, time_zone: str, now: int) -> Receivers:
     """The receivers to which a notification of this priority (None: the default) is pushed now."""
     number = priority or DEFAULT_PRIORITY
-    if not found.devices:
-        return found
     devices = [device for device in found.devices if number >= device.min_priority]
     if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]

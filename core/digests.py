@@ -1,22 +1,28 @@
 """Releasing held notifications: one as itself, several as a digest.
 
-Each round decides again which are held. One transaction releases all that an account gets now and makes them due;
-then they are pushed and retried like any notification. Must not know requests.
+Each round decides again which are held. One transaction, which decides once more, releases all that an account gets
+now and makes them due; then they are pushed and retried like any notification. Must not know requests.
 """
 
 import logging
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 from core import delivery, holding, local_time
-from core.devices import receivers
+from core.devices import chosen, receivers
+from core.holding import Holds
+from core.pieces import ROWS, for_each_account, in_pieces
 from core.value_text import cut
 from process import clock
 from process.faults import log_fault
 from providers.base import shown
-from store import alarms, held_notifications, notifications
+from store import alarms, held_notifications, notifications, scheduled
+from store import mutes as stored_mutes
 from store.database import transaction
-from store.held_notifications import HeldOfAlert, HeldText
+from store.held_notifications import HeldGroup, HeldText
+from store.mutes import Mute
 from wire.json_text import json_bytes
 from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
 
@@ -30,59 +36,95 @@ log = logging.getLogger("pocketbell")
 
 def release_due(now: int) -> None:
     """Release the notifications that are no longer held, all of an account together."""
-    held = defaultdict[int, list[HeldOfAlert]](list)
-    for alert in held_notifications.by_alert():
-        held[alert.account_seq].append(alert)
-    for account_seq, alerts in held.items():
+    held = defaultdict[int, list[HeldGroup]](list)
+    for group in held_notifications.groups():
+        held[group.account_seq].append(group)
+    for account_seq, groups in held.items():
         try:
-            released = [one for one in alerts if not holding.is_held(one, one.priority, one.first_held_at, now)]
-            if released:
-                _release(account_seq, released)
+            if _free(groups, now):
+                _release(account_seq, _free)
         except Exception as error:  # the other accounts must not wait for this one
             log_fault(log, "An account's held notifications could not be released", error)
 
 
+def _free(groups: list[HeldGroup], now: int) -> list[HeldGroup]:
+    """Those of an account's groups that nothing holds at `now`."""
+    mutes = mutes_of(groups)
+    return [one for one in groups if not holding.is_held(one, one.priority, mutes, one.first_held_at, now)]
+
+
 def release_now(account_seq: int) -> int:
     """Release all that is held for an account, as its owner asks; returns how many notifications."""
-    return _release(account_seq, held_notifications.of_account(account_seq))
+    return _release(account_seq, lambda groups, now: groups)
 
 
-def releases(held: list[HeldOfAlert], now: int) -> list[int]:
-    """The times (ms, in order, each once) at which these alerts' notifications will be released, as things stand."""
-    times, ends = set[int](), defaultdict[tuple[str | None, str], set[int]](set)
-    for alert in held:
-        frequency, window = holding.what_holds(alert, alert.priority)
-        ends[window, alert.time_zone].add(local_time.collected_at(frequency, alert.first_held_at, now))
-    for (window, zone), collected in ends.items():
-        quiet_until = 0
+def end_expired(now: int) -> bool:
+    """Fail what expired while it was held; returns whether more is left."""
+    return bool(held_notifications.expired(now, 1)) and in_pieces(partial(_end_some_expired, now))
+
+
+def _end_some_expired(now: int) -> bool:
+    found = held_notifications.expired(now, ROWS)
+    for_each_account(found, lambda account_seq, seqs: _end(seqs, now))
+    return len(found) == ROWS
+
+
+def _end(seqs: list[int], now: int) -> None:
+    """Fail held notifications that have expired; call inside `transaction()`."""
+    for seq in seqs:
+        notifications.release(seq, "failed", now)
+    held_notifications.remove(seqs)
+    alarms.end(seqs, "expired")
+
+
+def mutes_of(groups: list[HeldGroup]) -> list[Mute]:
+    """The mutes of the account whose notifications these are."""
+    return stored_mutes.of_account(groups[0].account_seq) if groups and groups[0].has_mutes else []
+
+
+def releases(held: list[HeldGroup], now: int) -> list[int]:
+    """The times (ms, in order, each once) at which an account's notifications will be released, as things stand."""
+    times, ends, mutes = set[int](), defaultdict[Holds, set[int]](set), mutes_of(held)
+    for group in held:
+        frequency, holds = holding.what_holds(group, group.priority, mutes)
+        ends[holds].add(local_time.collected_at(frequency, group.first_held_at, now))
+    for holds, collected in ends.items():
+        held_until = 0
         for end in sorted(collected):
-            if window and end >= quiet_until and local_time.is_quiet(window, zone, end):
-                quiet_until = local_time.next_change(window, zone, end)
-            times.add(max(end, quiet_until))
+            held_until = held_until if end < held_until else holds.until(end)[0]
+            times.add(held_until)
     return sorted(times)
 
 
-def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
+def _release(account_seq: int, wanted: Callable[[list[HeldGroup], int], list[HeldGroup]]) -> int:
+    """Release the groups that `wanted` chooses of all that the account has then."""
     with transaction(account_seq):
-        held = held_notifications.oldest(account_seq, alerts, MAX_RELEASED)
-        if not held:  # another process was faster
-            return 0
         now = clock.now_ms()  # read inside, so that streams of other processes do not pass it over
-        seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
-        priority = None if highest == DEFAULT_PRIORITY else highest
-        found = receivers(account_seq, priority, now)
-        status = delivery.first_status(found, priority)
-        if len(seqs) == 1:
-            pushed = seqs[0]
-            notifications.release(pushed, status, now)
-            held_notifications.remove(pushed)
-        else:
-            content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
-            pushed = notifications.add_digest(account_seq, content, status, now)
-            held_notifications.put_in_digest(seqs, pushed)
-            alarms.begin(seqs, now)
-        delivery.begin(notifications.one(pushed), found, now, now)
-    return len(seqs)
+        groups = wanted(held_notifications.of_account(account_seq), now)
+        held = held_notifications.oldest(account_seq, groups, MAX_RELEASED)
+        over = [one.notification_seq for one in held if one.expires_at is not None and one.expires_at <= now]
+        _end(over, now)
+        left = [one for one in held if one.notification_seq not in over] if over else held
+        if left:  # otherwise another process was faster
+            _begin([one.notification_seq for one in left], max(one.priority for one in left), now, account_seq)
+    return len(left)
+
+
+def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
+    """Begin the delivery of one held notification, or of several as a digest; call inside `transaction()`."""
+    priority = None if highest == DEFAULT_PRIORITY else highest
+    found = receivers(account_seq, priority, now)
+    if len(seqs) == 1:
+        (pushed,) = seqs
+        found = chosen(found, scheduled.chosen_devices(pushed))
+        notifications.release(pushed, delivery.first_status(found, priority), now)
+        held_notifications.remove(seqs)
+    else:
+        content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
+        pushed = notifications.add_digest(account_seq, content, delivery.first_status(found, priority), now)
+        held_notifications.put_in_digest(seqs, pushed)
+        alarms.begin(seqs, now)
+    delivery.begin(notifications.one(pushed), found, now, now)
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:

@@ -50,4 +50,4 @@ def _pause(webhook: Webhook, requests: int) -> None:
         now = clock.now_ms()
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
             return
-        delivery.record_notice(webhook, Content(title, body), now)
+        delivery.tell(webhook, Content(title, body), now)

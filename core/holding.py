@@ -1,46 +1,118 @@
-"""Whether a notification of an alert, a heartbeat or a rule is held: in quiet hours, for a digest, or both.
+"""Until when a notification is held: by quiet hours, by the frequency of its alert, by mutes.
 
-The same rule serves new events, held ones and the pages (docs/alerts.md). A plain send never is; `deliverAt` is the
-rule of core/scheduled.py. Pure.
+The same rule serves new notifications, held ones and the pages (docs/quiet.md). `deliverAt` is the rule of
+core/scheduled.py. Pure: whether something holds is decided again each time, and no end is stored.
 """
+
+from collections.abc import Collection
+from typing import NamedTuple
 
 from core import local_time
 from store.heartbeats import Beat
-from store.held_notifications import HeldOfAlert
+from store.held_notifications import HeldGroup
 from store.metric_rules import Rule
-from store.senders import AlertSender
+from store.mutes import ALL, HOLD, Mute
+from store.senders import AlertSender, Sender, Subject
 from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
+FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule)  # what quiet hours and frequencies hold; others only mutes do
+PUSH, KEEP = "push", "keep"  # beside HOLD: what becomes of a notification; KEEP: it is only for the history
+MAX_ENDS = 100  # of windows and mutes in turn: they may follow each other without a gap
 
-Holder = AlertSender | HeldOfAlert | Beat | Rule  # the settings of an alert, a heartbeat or a rule, and its account
+Mutes = Collection[Mute]
 
 
-def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
-    """The frequency and the quiet hours that hold a notification of this priority (None: the default).
+class Holds(NamedTuple):
+    """What holds a notification, beside the frequency that collects it."""
+
+    quiet_hours: str | None
+    mutes: tuple[Mute, ...]
+    time_zone: str
+
+    def ends(self, at: int) -> tuple[int, str] | None:
+        """When the first of those that hold at this time (ms) ends, and its name; None if none does."""
+        if self.quiet_hours and local_time.is_quiet(self.quiet_hours, self.time_zone, at):
+            return local_time.next_change(self.quiet_hours, self.time_zone, at), "quiet hours"
+        return next(((end, "muted") for mute in self.mutes if (end := ends_at(mute, at)) is not None), None)
+
+    def until(self, at: int) -> tuple[int, str]:
+        """The first time from `at` on at which nothing holds, and the name of what held last; "" if nothing did."""
+        why = ""
+        for _ in range(MAX_ENDS):
+            end = self.ends(at)
+            if end is None:
+                break
+            at, why = end
+        return at, why
+
+
+def ends_at(mute: Mute, at: int) -> int | None:
+    """When a mute that is in force at this time (ms) ends; None if it is not in force.
+
+    A clock that was set back a little ends none, and one that was set back far ends it.
+    """
+    until = mute.until or 0
+    return until if abs(at - mute.created_at) < until - mute.created_at else None
+
+
+# --- the rule -----------------------------------------------------------------------------------------------
+
+
+def fate(sender: Sender, priority: int | None, mutes: Mutes, now: int) -> str:
+    """PUSH, HOLD or KEEP: what becomes of a notification of this priority (None: the default) that comes now.
+
+    A mute that keeps it to the history is stronger than quiet hours, and weaker than a mute that holds.
+    """
+    if not mutes and not (isinstance(sender, FOLLOWERS) and (sender.quiet_hours or sender.frequency != AT_ONCE)):
+        return PUSH  # as with most
+    muting = [mute for mute in _that_name(sender.subject, priority, mutes) if ends_at(mute, now) is not None]
+    if any(mute.mode == HOLD for mute in muting):
+        return HOLD
+    if muting:
+        return KEEP
+    return HOLD if is_held(sender, priority, (), now, now) else PUSH
+
+
+def is_held(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, first_held_at: int, now: int) -> bool:
+    """Whether it is held at `now`, if the first notification of its digest came at `first_held_at`."""
+    frequency, holds = what_holds(sender, priority, mutes)
+    if frequency == AT_ONCE and not holds.quiet_hours and not holds.mutes:  # as with most alerts
+        return False
+    return local_time.is_collecting(frequency, first_held_at, now) or holds.ends(now) is not None
+
+
+def what_holds(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes) -> tuple[str, Holds]:
+    """The frequency, and what else holds a notification of this priority (None: the default).
 
     Quiet hours and frequency hold the priorities normal and low; only quiet hours hold high, and urgent unless it may
     pass. The lowest priority is not pushed, so it is not held.
     """
     number = priority or DEFAULT_PRIORITY
-    passes = number == MIN_PRIORITY or (number == MAX_PRIORITY and alert.urgent_passes_quiet_hours)
+    holding = tuple(mute for mute in _that_name(sender.subject, priority, mutes) if mute.mode == HOLD)
+    if not isinstance(sender, FOLLOWERS):
+        return AT_ONCE, Holds(None, holding, sender.time_zone)
+    passes = number == MIN_PRIORITY or (number == MAX_PRIORITY and sender.urgent_passes_quiet_hours)
     is_collected = MIN_PRIORITY < number <= DEFAULT_PRIORITY
-    return alert.frequency if is_collected else AT_ONCE, None if passes else alert.quiet_hours
+    quiet_hours = None if passes else sender.quiet_hours
+    return sender.frequency if is_collected else AT_ONCE, Holds(quiet_hours, holding, sender.time_zone)
 
 
-def held_until(alert: Holder, priority: int | None, now: int) -> tuple[int, str]:
+def _that_name(subject: Subject, priority: int | None, mutes: Mutes) -> list[Mute]:
+    """Those of the mutes that name the sender, without those that a notification of this priority passes."""
+    if priority == MIN_PRIORITY:
+        return []
+    return [
+        mute
+        for mute in mutes
+        if (mute.what == ALL or (mute.what, mute.subject_seq) == subject)
+        and not (priority == MAX_PRIORITY and mute.urgent_passes)
+    ]
+
+
+def held_until(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, now: int) -> tuple[int, str]:
     """When a notification that is held now will be released by the present settings, and the reason until then."""
-    frequency, quiet_hours = what_holds(alert, priority)
-    at = local_time.collected_at(frequency, now, now)
-    if quiet_hours and local_time.is_quiet(quiet_hours, alert.time_zone, at):
-        return local_time.next_change(quiet_hours, alert.time_zone, at), "quiet hours"
-    return at, "digest"
-
-
-def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -> bool:
-    """Whether it is held at `now`, if the first notification of its digest came at `first_held_at`."""
-    if alert.frequency == AT_ONCE and not alert.quiet_hours:  # as with most alerts
-        return False
-    frequency, quiet_hours = what_holds(alert, priority)
-    is_collecting = local_time.is_collecting(frequency, first_held_at, now)
-    return is_collecting or local_time.is_quiet(quiet_hours, alert.time_zone, now)
+    frequency, holds = what_holds(sender, priority, mutes)
+    end = local_time.collected_at(frequency, now, now)
+    until, why = holds.until(end)
+    return until, why or "digest"

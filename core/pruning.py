@@ -14,7 +14,7 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
-from store import buttons, custom_metrics, idempotency_keys, notifications, server_notes
+from store import buttons, custom_metrics, idempotency_keys, mutes, notifications, server_notes
 from store.database import transaction
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
@@ -37,7 +37,7 @@ def prune(now: int) -> bool:
         in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons, pictures.remove_expired)
     ]
     for account in Account.all():
-        left += [job(account, now) for job in (_prune_history, _purge_keys, _purge_devices)]
+        left += [job(account, now) for job in (_prune_history, _prune_mutes, _purge_keys, _purge_devices)]
     return any(left)
 
 
@@ -117,6 +117,16 @@ def _prune_idempotency_keys(now: int) -> bool:
 def _prune_buttons(now: int) -> bool:
     """Remove buttons whose tokens have expired."""
     return for_each_account(buttons.expired(now, ROWS), lambda _, seqs: buttons.prune(seqs, now))
+
+
+def _prune_mutes(account: Account, now: int) -> bool:
+    """Remove mutes that have ended, and note if none is left."""
+    if not account.has_mutes:
+        return False
+    seqs = mutes.ended(account.seq, now, ROWS)
+    with transaction(account.seq):
+        mutes.remove(account.seq, seqs)
+    return len(seqs) == ROWS
 
 
 def _prune_metrics(account: Account, now: int) -> bool:

@@ -1,16 +1,18 @@
 """Scheduled sends: a notification with `deliverAt` has the status held until then.
 
-It has no row in `held`: neither quiet hours nor digests hold it. Must not know requests.
+It has no row in `held`: neither quiet hours nor digests hold it. Mutes do once its time has come, and core/digests.py
+releases it then. Must not know requests.
 """
 
 from core import delivery
 from core.attempts import is_expired
-from core.devices import chosen, receivers
+from core.devices import chosen
 from core.pieces import in_pieces
 from process import clock
-from store import alarms, notifications
+from store import alarms, held_notifications, notifications
 from store import scheduled as queries
 from store.database import transaction
+from store.senders import find_receivers, find_sender
 
 RELEASED_AT_ONCE = 100
 WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
@@ -44,13 +46,22 @@ def _release_some() -> bool:
 
 
 def _release(seq: int, account_seq: int, now: int) -> None:
-    """Begin the delivery to the chosen devices, or to all that there are now; call inside `transaction()`."""
+    """Begin the delivery to the chosen devices, or to all that there are now, or hold it while it is muted.
+
+    Call inside `transaction()`.
+    """
     notification = notifications.one(seq)
     content = notification.content
     if is_expired(content, now):  # the service was away
         notifications.release(seq, "failed", now)
         alarms.end([seq], "expired")
         return
-    found = chosen(receivers(account_seq, content.priority, now), queries.chosen_devices(seq))
+    sender = find_sender(seq)
+    pushed = delivery.to_push_now(sender, content.priority, find_receivers(account_seq), now)
+    if pushed is None:
+        notifications.release(seq, "held", now)
+        held_notifications.add(notification, sender)
+        return
+    found = chosen(pushed, queries.chosen_devices(seq))
     notifications.release(seq, delivery.first_status(found, content.priority), now)
     delivery.begin(notification, found, now, now)

@@ -72,6 +72,7 @@ RECORDS = (
     Job("write the pauses of flooded alerts", floods.write_pauses),
     Job("release held notifications", digests.release_due),
     Job("settle expired notifications", retries.settle_expired),
+    Job("end what expired while it was held", digests.end_expired),
     Job("give up unfetched deliveries", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle deliveries to removed devices", devices.settle_left_behind),
     Job("look at keys that expire", api_keys.look_at_ends),

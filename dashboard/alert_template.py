@@ -8,6 +8,7 @@ from flask import flash, redirect
 
 from core import alerts, definitions, delivery, holding, message_templates, presets
 from core.event_fields import Template, holds
+from core.holding import KEEP
 from core.presets import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
@@ -16,6 +17,8 @@ from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
 from store import alert_events
+from store import mutes as stored_mutes
+from store.mutes import HOLD
 from store.senders import Owner, find_receivers_of_alert
 from web.context import current, request
 from web.request_body import read_fields
@@ -43,6 +46,7 @@ TESTED = {
     "delivered": "Test delivered. You can find it in History.",
     "pending": "Test sent, but not delivered yet. You can follow it in History.",
     "failed": "The test could not be delivered. History says why.",
+    "held": "Test held: everything is muted. You can find it in History.",
 }
 
 
@@ -208,7 +212,8 @@ def _send_test(alert: Alert, draft: Draft) -> None:
     content = _rendered(alert, draft, _tried(alert, draft, _kept(alert)).payload)
     content = content._replace(missing=(), tag=None, acknowledge=())
     sent = delivery.deliver(Owner.of(current().account), content)
-    flash(TESTED[sent.notification.status] if sent.devices else "Test saved to History. No device received it.")
+    is_told = sent.devices or sent.notification.status == "held"
+    flash(TESTED[sent.notification.status] if is_told else "Test saved to History. No device received it.")
 
 
 def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
@@ -239,10 +244,14 @@ def _arrival(alert: Alert, priority: int | None) -> str:
     found, now = find_receivers_of_alert(alert.short_code), clock.now_ms()
     if priority == MIN_PRIORITY:
         return "Saved to History only."
-    if found and holding.is_held(found[0], priority, now, now):
-        until, why = holding.held_until(found[0], priority, now)
+    if found is None:
+        return "Delivered right away."
+    mutes = stored_mutes.of_account(found[0].account_seq) if found[1].has_mutes else []
+    fate = holding.fate(found[0], priority, mutes, now)
+    if fate == HOLD:
+        until, why = holding.held_until(found[0], priority, mutes, now)
         return f"Held until {page.near(until)} ({why})."
-    return "Delivered right away."
+    return "Saved to History only: it is muted." if fate == KEEP else "Delivered right away."
 
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:

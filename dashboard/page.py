@@ -30,7 +30,7 @@ from store.search import fold
 from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
-from wire.notification import DEFAULT_PRIORITY, PRIORITY_WORDS, bare
+from wire.notification import PRIORITY_WORDS, bare
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -239,12 +239,13 @@ def percent(share: float) -> str:
 
 def held_until(entry: Entry) -> int | None:
     """When a held notification will be sent, as things stand; None if a newer one with its tag stands for it."""
-    if entry.digest_seq or entry.content.deliver_at is not None:
+    group = None if entry.digest_seq else held_notifications.group_of(entry.seq)
+    if group is None:
         return entry.content.deliver_at
     if "held" not in g:  # a page may list many
         g.held = held_notifications.of_account(current().account.seq)
-    group = (entry.alert_seq, max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY))
-    releases = digests.releases([one for one in g.held if (one.alert_seq, one.priority) == group], clock.now_ms())
+    of_group = [one for one in g.held if (one.kind, one.sender_seq, one.priority) == group]
+    releases = digests.releases(of_group, clock.now_ms())
     return releases[0] if releases else None
 
 

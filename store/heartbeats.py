@@ -7,7 +7,7 @@ from models import Account, new_id
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
-from store.senders import Watch
+from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
 
@@ -38,6 +38,11 @@ class Beat(BeatColumns, Watch):
     """A heartbeat as a sender of notifications."""
 
     __slots__ = ()
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return "heartbeat", self.seq
 
 
 BEATS = (

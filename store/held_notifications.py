@@ -1,4 +1,7 @@
-"""The table of held notifications and its queries. Callers pass the time and decide how long something is held."""
+"""The table of held notifications and its queries. Callers pass the time and decide how long something is held.
+
+Those of a sender and a priority are a group: they are released together.
+"""
 
 import json
 from collections.abc import Iterable
@@ -8,24 +11,32 @@ from store.database import AFTER_ALL, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
-from store.senders import QUIET_HOURS_OF_ALERT, Sender
+from store.senders import QUIET_HOURS_OF_ALERT, Sender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
-NO_ALERT = 0  # quiet hours alone hold it, as they do the notifications of a deleted alert
+KINDS = ("alert", "key", "heartbeat", "rule", "owner")  # of senders, by `held.kind`
+ALERT, HEARTBEAT, RULE = (KINDS.index(kind) for kind in ("alert", "heartbeat", "rule"))
 
 
-class HeldOfAlert(NamedTuple):
-    """An alert's held notifications of a priority: their number, the first one's time, what holds them."""
+class HeldGroup(NamedTuple):
+    """A sender's held notifications of a priority: their number, the first one's time, what holds them."""
 
     account_seq: int
-    alert_seq: int
+    kind: int
+    sender_seq: int  # 0, or that of a deleted alert: the quiet hours alone hold them
     priority: int  # the default also for lower ones: they are collected together
     held_count: int
     first_held_at: int
     time_zone: str
-    quiet_hours: str | None  # also None for an alert that ignores them
+    quiet_hours: str | None  # also None for what they do not hold
     urgent_passes_quiet_hours: int
     frequency: str
+    has_mutes: int  # whether the account may have mutes
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return KINDS[self.kind], self.sender_seq
 
 
 class HeldOne(NamedTuple):
@@ -33,6 +44,7 @@ class HeldOne(NamedTuple):
 
     notification_seq: int
     priority: int
+    expires_at: int | None
 
 
 class HeldText(NamedTuple):
@@ -46,31 +58,38 @@ def _collected_with(priority: int) -> range:
     return range(MIN_PRIORITY if priority == DEFAULT_PRIORITY else priority, priority + 1)
 
 
-INSERT = "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at, priority) VALUES (?, ?, ?, ?, ?)"
-OF_ALERT = {
+INSERT = (
+    "INSERT INTO held (notification_seq, account_seq, kind, sender_seq, created_at, priority, expires_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+FOLLOWING = f"h.kind IN ({ALERT}, {HEARTBEAT}, {RULE})"  # the quiet hours
+OF_GROUP = {
     "time_zone": "a.time_zone",
-    "quiet_hours": QUIET_HOURS_OF_ALERT,
+    "has_mutes": "a.has_mutes",
+    "quiet_hours": f"CASE WHEN {FOLLOWING} THEN {QUIET_HOURS_OF_ALERT} END",
     "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
     "frequency": "coalesce(l.frequency, 'instant')",
 }
 # The innermost query reads an index in its order. Priorities that are collected together are joined after it.
 BY_PRIORITY = (
-    "SELECT account_seq, alert_seq, priority, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
-    " WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq, priority"
+    "SELECT account_seq, kind, sender_seq, priority, count(*) AS held_count, min(created_at) AS first_held_at"
+    " FROM held WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ?"
+    " GROUP BY account_seq, kind, sender_seq, priority"
 )
-BY_ALERT = Query(
-    HeldOfAlert,
-    f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
+GROUPS = Query(
+    HeldGroup,
+    f"SELECT {columns(HeldGroup, 'h', **OF_GROUP)} FROM (SELECT account_seq, kind, sender_seq,"
     f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
-    f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3) h"
-    f" JOIN account a ON a.seq = h.account_seq AND {IS_ENABLED} LEFT JOIN alert l ON l.seq = h.alert_seq",
+    f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3, 4) h"
+    f" JOIN account a ON a.seq = h.account_seq AND {IS_ENABLED}"
+    f" LEFT JOIN alert l ON h.kind = {ALERT} AND l.seq = h.sender_seq",
 )
 OLDEST = Query(
     HeldOne,
     f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
     f" AND account_seq {OF_ENABLED}"
-    " AND (alert_seq, priority) IN"
-    " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
+    " AND (kind, sender_seq, priority) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
+    " json_extract(value, '$[2]') FROM json_each(?))"
     " ORDER BY notification_seq LIMIT ?",
 )
 LENGTH = "CAST(:length AS INTEGER)"
@@ -82,6 +101,14 @@ TEXTS = Query(
 DIGESTS_OF = (
     "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
     " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
+)
+GROUP_OF = (
+    f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
+    " WHERE notification_seq = ? AND digest_seq IS NULL"
+)
+EXPIRED = (
+    "SELECT account_seq, notification_seq FROM held WHERE expires_at <= ? AND digest_seq IS NULL"
+    " ORDER BY expires_at LIMIT ?"
 )
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
 PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
@@ -103,14 +130,15 @@ SETTLE = (
 
 def add(notification: NotificationRow, sender: Sender) -> None:
     """Hold a notification whose status is `held`; call inside the transaction that makes it."""
-    priority = notification.content.priority or DEFAULT_PRIORITY
-    row = (notification.seq, sender.account_seq, sender.alert_seq or NO_ALERT, notification.created_at, priority)
-    run(INSERT, row)
+    content, (kind, sender_seq) = notification.content, sender.subject
+    group = (sender.account_seq, KINDS.index(kind), sender_seq)
+    priority = content.priority or DEFAULT_PRIORITY
+    run(INSERT, (notification.seq, *group, notification.created_at, priority, content.expires_at))
 
 
-def by_alert() -> list[HeldOfAlert]:
-    """Every alert that has notifications held, by their priorities."""
-    return BY_ALERT.all((0, AFTER_ALL))
+def groups() -> list[HeldGroup]:
+    """Every sender that has notifications held, by their priorities."""
+    return GROUPS.all((0, AFTER_ALL))
 
 
 def count() -> int:
@@ -118,15 +146,21 @@ def count() -> int:
     return select_number("SELECT count(*) FROM held WHERE digest_seq IS NULL") or 0
 
 
-def of_account(account_seq: int) -> list[HeldOfAlert]:
-    """Every alert of the account that has notifications held, by their priorities."""
-    return BY_ALERT.all((account_seq, account_seq))
+def of_account(account_seq: int) -> list[HeldGroup]:
+    """Every sender of the account that has notifications held, by their priorities."""
+    return GROUPS.all((account_seq, account_seq))
 
 
-def oldest(account_seq: int, alerts: Iterable[HeldOfAlert], limit: int) -> list[HeldOne]:
-    """The oldest notifications held for these alerts and priorities, oldest first."""
-    wanted = [(alert.alert_seq, priority) for alert in alerts for priority in _collected_with(alert.priority)]
+def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[HeldOne]:
+    """The oldest notifications held in these groups, oldest first."""
+    wanted = [(one.kind, one.sender_seq, priority) for one in groups for priority in _collected_with(one.priority)]
     return OLDEST.all((account_seq, json.dumps(wanted), limit))
+
+
+def group_of(seq: int) -> tuple[int, int, int] | None:
+    """The kind, the sender and the priority of a held notification's group; None if it is in none."""
+    row = run(GROUP_OF, (seq,)).fetchone()
+    return row and (row[0], row[1], row[2])
 
 
 def texts(seqs: list[int], length: int) -> list[HeldText]:
@@ -173,6 +207,11 @@ def settle_replaced(newer_seqs: list[int]) -> None:
     run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
 
 
-def remove(seq: int) -> None:
-    """Delete the row of a notification that goes its own way; call inside `transaction()`."""
-    run("DELETE FROM held WHERE notification_seq = ?", (seq,))
+def remove(seqs: Iterable[int]) -> None:
+    """Delete the rows of notifications that go their own ways; call inside `transaction()`."""
+    run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
+
+
+def expired(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` that have expired while they are held: the account's seq and its own of each."""
+    return run(EXPIRED, (now, limit)).fetchall()

@@ -7,7 +7,7 @@ from models import new_id
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
-from store.senders import Watch
+from store.senders import Subject, Watch
 from wire.json_text import as_json
 
 KEPT_FIRINGS = 100  # of a rule
@@ -54,6 +54,11 @@ class Rule(RuleColumns, Watch):
     def changes(self) -> Changes:
         """The present values of these columns."""
         return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return "rule", self.seq
 
 
 class Watched(NamedTuple):

@@ -175,7 +175,7 @@ def release(seq: int, status: str, now: int) -> None:
 PENDING_FROM = (
     "SELECT 1 FROM notification WHERE account_seq = :account AND status = 'pending' UNION ALL"
     " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
-    " LIMIT 1 OFFSET :number"
+    " AND released_at IS NULL LIMIT 1 OFFSET :number"
 )
 GIVEN, READ_GIVEN = given_fields(Content, "n", SHOWN_COLUMNS)
 ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
@@ -345,7 +345,8 @@ def newest_with_tag(account_seq: int, tag: str, own_key: int | None = None) -> s
 
 END_SCHEDULED = (
     "UPDATE notification SET status = 'failed'"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held' AND deliver_at IS NOT NULL"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"
+    " AND deliver_at IS NOT NULL AND released_at IS NULL"
 )
 
 

@@ -12,7 +12,7 @@ from store.rows import select_number, select_numbers
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
 # scheduled, it looks for another account's among them.
-SCHEDULED = "FROM notification WHERE status = 'held' AND deliver_at IS NOT NULL"
+SCHEDULED = "FROM notification WHERE status = 'held' AND deliver_at IS NOT NULL AND released_at IS NULL"
 BY_ACCOUNT = "ORDER BY account_seq, deliver_at LIMIT"
 IS_DUE = f"SELECT 1 {SCHEDULED} AND deliver_at <= ? ORDER BY deliver_at LIMIT 1"
 NEXT_ACCOUNT = (

@@ -11,6 +11,9 @@ from store.enabled import IS_ENABLED
 from store.key_limits import SEND
 from store.rows import Query, columns, reader
 
+Subject = tuple[str, int]  # the kind of a sender, and its seq
+OWNER: Subject = ("owner", 0)
+
 
 class Sender(Protocol):
     """Who sends a notification: an API key's holder, an account's owner, or the webhook of an alert."""
@@ -35,6 +38,10 @@ class Sender(Protocol):
     def alert_seq(self) -> int | None:
         """The alert, if one sends."""
 
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+
 
 class Caller(NamedTuple):
     """The holder of an API key."""
@@ -49,6 +56,11 @@ class Caller(NamedTuple):
     @property
     def alert_seq(self) -> None:
         """A key is no alert."""
+
+    @property
+    def subject(self) -> Subject:
+        """The key."""
+        return "key", self.key_seq
 
 
 class Owner(NamedTuple):
@@ -70,6 +82,29 @@ class Owner(NamedTuple):
     @property
     def alert_seq(self) -> None:
         """The owner is no alert."""
+
+    @property
+    def subject(self) -> Subject:
+        """A mute of everything names the owner, too."""
+        return OWNER
+
+
+class StoredSender(NamedTuple):
+    """The sender of a notification that was to be sent later: a key, or the owner."""
+
+    account_seq: int
+    email: str
+    time_zone: str
+    key_seq: int | None
+
+    @property
+    def alert_seq(self) -> None:
+        """An event is delivered at once."""
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return OWNER if self.key_seq is None else ("key", self.key_seq)
 
 
 class Watch:
@@ -109,6 +144,11 @@ class Webhook(NamedTuple):
     def key_seq(self) -> None:
         """An event comes without a key."""
 
+    @property
+    def subject(self) -> Subject:
+        """The alert."""
+        return "alert", self.alert_seq
+
 
 class AlertSender(NamedTuple):
     """An alert when an event is stored: the settings that decide whether and when it is delivered."""
@@ -127,6 +167,11 @@ class AlertSender(NamedTuple):
     def key_seq(self) -> None:
         """An event comes without a key."""
 
+    @property
+    def subject(self) -> Subject:
+        """The alert."""
+        return "alert", self.alert_seq
+
 
 class Receivers(NamedTuple):
     """The receivers of an account's notifications, and whether the sender may send."""
@@ -134,6 +179,7 @@ class Receivers(NamedTuple):
     devices: list[ActiveDevice]  # to push to; at first all that the account has
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
     today: int  # how many notifications the account got on the day that was asked for
+    has_mutes: int  # whether the account may have mutes
     may_send: bool = True  # whether the account is enabled, and the key that sends is neither revoked nor expired
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
 
@@ -153,13 +199,18 @@ WEBHOOK = Query(
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
 )
+STORED = Query(
+    StoredSender,
+    f"SELECT {columns(StoredSender, 'n', key_seq='n.api_key_seq', **OF_ACCOUNT)}"
+    " FROM notification n JOIN account a ON a.seq = n.account_seq WHERE n.seq = ?",
+)
 LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
     " ORDER BY removed_at DESC, seq DESC LIMIT 1"
 )
 OF_RECEIVERS = (
     f"{columns(ActiveDevice, 'd')}, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END,"
-    " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?)"
+    " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?), a.has_mutes"
 )
 DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL"
 RECEIVERS = (  # one look for all that is asked before a notification is stored
@@ -171,7 +222,7 @@ RECEIVERS_OF_ALERT = (
     f" {columns(AlertSender, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ? AND {IS_ENABLED}"
 )
-PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those of `OF_RECEIVERS`
+PLACE_OF_MORE = len(ActiveDevice._fields) + 3  # of the first column after those of `OF_RECEIVERS`
 _read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
 
 
@@ -190,6 +241,11 @@ def find_webhook(short_code: str) -> Webhook | None:
     return WEBHOOK.first((short_code,))
 
 
+def find_sender(notification_seq: int) -> StoredSender:
+    """The sender of a stored notification, which must exist and come from no alert."""
+    return STORED.one((notification_seq,))
+
+
 def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None, now: int = 0) -> Receivers:
     """The receivers of a notification sent by this API key or (None) in another way.
 
@@ -197,7 +253,7 @@ def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None
     """
     found = run(RECEIVERS, (day, key_seq or 0, now, account_seq)).fetchall()
     if not found:
-        return Receivers([], False, 0, may_send=False)
+        return Receivers([], False, 0, 0, may_send=False)
     return _receivers(found, key_seq is None or found[0][PLACE_OF_MORE] is not None)
 
 
@@ -209,6 +265,6 @@ def find_receivers_of_alert(short_code: str, day: str | None = None) -> tuple[Al
 
 def _receivers(found: list[Any], may_send: bool = True) -> Receivers:
     first = found[0]
-    removed_as, today = first[PLACE_OF_MORE - 2 : PLACE_OF_MORE]
+    removed_as, today, has_mutes = first[PLACE_OF_MORE - 3 : PLACE_OF_MORE]
     devices = [_read_device(row[: len(ActiveDevice._fields)]) for row in found] if first[0] else []
-    return Receivers(devices, removed_as == "dead", today or 0, may_send)
+    return Receivers(devices, removed_as == "dead", today or 0, has_mutes, may_send)

@@ -35,7 +35,7 @@ class Definitions(NamedTuple):
     def create(self) -> tuple[Payload, int]:
         """POST /api/v1/KINDs; with `unique` it changes the one that is there."""
         fields, is_unique = read_object(self._sent)
-        account, now = _account(), clock.now_ms()
+        account, now = own_account(), clock.now_ms()
         if not is_unique:
             return self._answer(self.kind.created(account, fields, now)), 201
         one, is_new = self.kind.put(account, fields, now)
@@ -106,17 +106,18 @@ def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 def show_account() -> Payload:
     """GET /api/v1/account."""
-    return {"ok": True, "account": definitions.account_fields(_account())}
+    return {"ok": True, "account": definitions.account_fields(own_account())}
 
 
 def change_account() -> Payload:
     """PATCH /api/v1/account."""
     fields = read_object(definitions.checked_account)
-    changed = definitions.account_change(_account(), fields, clock.now_ms())()
+    changed = definitions.account_change(own_account(), fields, clock.now_ms())()
     return {"ok": True, "account": definitions.account_fields(changed)}
 
 
-def _account() -> Account:
+def own_account() -> Account:
+    """The account of the key that calls."""
     account = Account.with_seq(current().caller.account_seq)
     if account is None:  # it was deleted meanwhile
         raise Refused(401)

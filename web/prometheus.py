@@ -72,7 +72,7 @@ def _stored() -> list[tuple[str, str, float]]:
     due_at = deliveries.next_due_at()
     overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
     return [
-        ("notifications_held", "Notifications held for quiet hours or a digest.", held_notifications.count()),
+        ("notifications_held", "Notifications held for quiet hours, a mute or a digest.", held_notifications.count()),
         ("pushes_pending", "Pushes waiting for another attempt.", deliveries.count_pending()),
         ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
     ]

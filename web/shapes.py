@@ -1,4 +1,4 @@
-"""The JSON of alerts, heartbeats, rules, keys, devices and accounts, for REST, assistants and the command line.
+"""The JSON of alerts, heartbeats, rules, keys, devices, mutes, accounts: for REST, assistants and the command line.
 
 Times are integer milliseconds. Must not know Flask or SQL.
 """
@@ -10,6 +10,7 @@ from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
 from store.key_limits import FULL
 from store.metric_rules import Rule
+from store.mutes import ListedMute
 from wire.notification import MIN_PRIORITY
 
 Shape = dict[str, Any]
@@ -108,6 +109,20 @@ def device(one: Device) -> Shape:
         "lastError": one.last_error,
         **least,
         **quiet,
+    }
+
+
+def mute(one: ListedMute) -> Shape:
+    """A mute; `subject` is the id of what is muted, null for everything."""
+    return {
+        "id": one.mute.id,
+        "what": one.mute.what,
+        "subject": one.subject_id,
+        "name": one.name,
+        "mode": one.mute.mode,
+        "urgentPasses": bool(one.mute.urgent_passes),
+        "until": one.mute.until,
+        "createdAt": one.mute.created_at,
     }
 
 

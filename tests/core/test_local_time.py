@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import digests, holding, local_time, week_windows
-from store.held_notifications import HeldOfAlert
+from store.held_notifications import ALERT, HeldGroup
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, utc
 from tests.support.wall_clocks import (
@@ -203,12 +203,14 @@ def test_the_time_of_release_is_when_nothing_holds_the_alert_any_more(where, win
     """Checked minute by minute: each time comes once, in order."""
     (zone, minute), told_by = where, {True: None, False: written(*window)}
     held = [
-        HeldOfAlert(1, n, priority, 1, moment(minute - passed), zone, told_by[ignores], urgent_passes, frequency)
+        HeldGroup(
+            1, ALERT, n, priority, 1, moment(minute - passed), zone, told_by[ignores], urgent_passes, frequency, 0
+        )
         for n, (ignores, urgent_passes, priority, frequency, passed) in enumerate(alerts)
     ]
     expected = set()
     for one in held:
-        holds = (one, one.priority, one.first_held_at)
+        holds = (one, one.priority, (), one.first_held_at)
         until = next(at for at in range(minute, YEAR_MINUTES) if not holding.is_held(*holds, moment(at)))
         expected.add(moment(until))
     assert digests.releases(held, moment(minute)) == sorted(expected)

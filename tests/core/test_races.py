@@ -119,7 +119,7 @@ def due(race, account):
         for number in range(8):
             add_device(account.seq, "webpush", f"https://push.example.com/{number}")
         for _ in range(8):
-            delivery.record_notice(Owner.of(account), Content("title", "body"), long_ago)
+            delivery.tell(Owner.of(account), Content("title", "body"), long_ago)
     return run("SELECT notification_seq, device_seq FROM delivery").fetchall()
 
 

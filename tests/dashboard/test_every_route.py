@@ -91,7 +91,7 @@ def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(serv
 # Settings say how often a key was used; People is for administrators alone.
 PAGES = [path for path in PAGES_OF_THE_OWNER if path not in ("/app/settings", "/app/people")]
 PAGES += [f"/app/notifications?{query}" for query in ("search=held", "status=held", "day=2026-11-21")]
-LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices")
+LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices", "/mutes")
 
 
 def test_no_page_or_list_shows_data_of_another_account(service, owner, stranger, push_service):

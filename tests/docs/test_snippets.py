@@ -104,7 +104,7 @@ def test_a_pages_commands_print_their_shown_output(page, push_service, tmp_path)
 
 
 def test_the_pages_have_commands():
-    assert [len(blocks(page)) for page in PAGES] == [4, 10, 4]
+    assert [len(blocks(page)) for page in PAGES] == [4, 11, 4]
 
 
 def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):

@@ -70,6 +70,8 @@ class Forms:
         service.flask("heartbeat", "pause", OWNER, self.paused_id)
         rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
         self.ids["<rule_id>"] = rule.id
+        muted = {"what": "alert", "id": hook.id, "forS": 3600}
+        self.ids["<mute_id>"] = service.caller().post("/mutes", muted).json["mute"]["id"]
         self.ids["<code>"], self.number = self._codes()
         self.ids["<session_id>"] = Session.find(sha256_of(self.other_session)).id
         self.subscription = push_service.browser().subscription

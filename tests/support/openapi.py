@@ -80,7 +80,7 @@ def endpoint(operation):
     return next(f"{one.method} {one.rule}" for one in app.ROUTES if camel_cased(one) == operation.rule)
 
 
-DEFINED = re.compile(r"/api/v1/(alert|heartbeat|rule)s/")
+DEFINED = re.compile(r"/api/v1/(alert|heartbeat|rule|mute)s/")
 
 
 class World:

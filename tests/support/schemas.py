@@ -48,9 +48,10 @@ OLD_PING = """
 INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
 INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
 """
-for later in range(11, 29):
+for later in range(11, 30):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
-ROWS_OF_SCHEMA[28] = ROWS_OF_SCHEMA[28].replace(" NULL, 0, 0);", " NULL, 0, 0, NULL);")
+for later in range(28, 30):
+    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0);", " NULL, 0, 0, NULL);")
 
 
 def rows_of(number):
@@ -74,5 +75,6 @@ def as_of_now(statement):
         f"SELECT account.*, NULL AS rules_version, coalesce(({of_all_time}), 0) AS notification_count FROM account"
     )
     rewritten = re.sub(r"FROM account\b", f"FROM ({counted})", rewritten)
+    rewritten = re.sub(r"FROM held\b", "FROM (SELECT held.*, sender_seq AS alert_seq FROM held)", rewritten)
     of_key = "SELECT k.*, seq AS notification_seq FROM idempotency_key k JOIN notification ON id = notification_id"
     return re.sub(r"FROM idempotency_key\b", f"FROM ({of_key})", rewritten)

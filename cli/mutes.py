@@ -1,0 +1,76 @@
+"""The commands for mutes: `mute`, `unmute`, `mutes`."""
+
+from typing import Any
+
+import click
+from flask.cli import with_appcontext
+
+from cli.base import Command, Row, counted, line, moment, print_list, with_json
+from core import accounts, mutes
+from core.durations import seconds_of
+from core.local_time import moment_ms, near_time
+from process import clock
+from store.mutes import ALL, HISTORY, ListedMute
+from web import shapes
+
+WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
+
+
+@click.command("mute", cls=Command)
+@click.argument("email")
+@click.argument("what", metavar=WHAT)
+@click.argument("duration", required=False)
+@click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
+@click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
+@click.option("--urgent-too", is_flag=True, help="Mute what is urgent, too.")
+@with_appcontext
+def mute(email: str, what: str, duration: str | None, until: str | None, history: bool, urgent_too: bool) -> None:
+    """Mute everything, an alert, a key, a heartbeat or a rule for a DURATION such as 1h. NAME may be an id."""
+    if (duration is None) == (until is None):
+        raise click.UsageError("Use either a DURATION, such as 1h, or --until.")
+    owner, now = accounts.find_account(email), clock.now_ms()
+    kind, id_ = mutes.named(owner.seq, what)
+    fields: dict[str, Any] = {"what": kind, "id": id_, "urgentPasses": not urgent_too}
+    if duration is not None:
+        fields["forS"] = seconds_of(duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
+    if until is not None:
+        fields["until"] = moment_ms(until, owner.time_zone)
+    if history:
+        fields["mode"] = HISTORY
+    made = mutes.create_mute(owner, fields, now)
+    ends = near_time(made.mute.until or 0, owner.time_zone, now)
+    click.echo(line(f"Muted {mutes.subject_words(made)} until {ends}."))
+
+
+@click.command("unmute", cls=Command)
+@click.argument("email")
+@click.argument("what", metavar=WHAT)
+@with_appcontext
+def unmute(email: str, what: str) -> None:
+    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule. NAME may be an id."""
+    owner = accounts.find_account(email)
+    kind, id_ = mutes.named(owner.seq, what)
+    ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
+    if not ended:
+        raise click.ClickException(line(f"{'Everything' if kind == ALL else what} is not muted."))
+    click.echo(line(f"Ended {counted(ended, 'mute')} of {'everything' if kind == ALL else what}."))
+
+
+@click.command("mutes", cls=Command)
+@click.argument("email")
+@with_json
+@with_appcontext
+def list_mutes(email: str, as_json: bool) -> None:
+    """List the mutes.
+
+    A line is: id, what, name, mode, urgent, until.
+    """
+    owner = accounts.find_account(email)
+    rows = map(_row, mutes.of_account(owner.seq, clock.now_ms()))
+    print_list("mutes", ("id", "what", "name", "mode", "urgent", "until"), rows, as_json)
+
+
+def _row(one: ListedMute) -> Row:
+    urgent = "passes" if one.mute.urgent_passes else "muted"
+    said = (one.mute.what, one.name or "-", one.mute.mode, urgent, moment(one.mute.until))
+    return Row(shapes.mute(one), (one.mute.id, *said))

@@ -1,0 +1,182 @@
+"""Mutes: what must not ring for a while. `core/holding.py` decides what they hold. Must not know requests."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from core import alerts, heartbeats, holding, metric_rules
+from models import Account, Alert, ApiKey
+from process.clock import DAY_MS
+from store import heartbeats as stored_heartbeats
+from store import metric_rules as stored_rules
+from store import mutes as stored
+from store.database import transaction
+from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, SUBJECTS, ListedMute
+from wire.errors import Refused
+from wire.notification import LIKE_SECONDS, looks_like_seconds
+from wire.validation import either
+
+MAX_MUTES = 100  # of an account
+MIN_FOR_S, MAX_FOR_S = 60, 366 * 86_400
+FIELDS = ("what", "id", "forS", "until", "mode", "urgentPasses")
+MODES = (HOLD, HISTORY)
+BY_NAME = re.compile(f"({'|'.join(SUBJECTS)}):(.+)", re.DOTALL)
+MAX_SHOWN = 100  # characters of what was not found
+
+
+# --- making, finding, ending --------------------------------------------------------------------------------
+
+
+def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
+    """A new mute, as the fields of the REST API say.
+
+    `Refused` (400) names a wrong field, (404) when the account has no such alert, key, heartbeat or rule.
+    """
+    fields = {name: value for name, value in sent.items() if value is not None}
+    values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), "until": _until(fields, now)}
+    with transaction(account.seq):
+        values |= _subject(account.seq, fields)
+        if stored.count(account.seq) >= MAX_MUTES:
+            stored.remove(account.seq, stored.ended(account.seq, now, MAX_MUTES))
+        if stored.count(account.seq) >= MAX_MUTES:
+            raise Refused(400, f"You already have {MAX_MUTES} mutes. End one first.")
+        return find_mute(account.seq, stored.add(account.seq, values, now), now)
+
+
+def of_account(account_seq: int, now: int) -> list[ListedMute]:
+    """The account's mutes that have not ended, newest first."""
+    return [one for one in stored.listed(account_seq) if holding.ends_at(one.mute, now) is not None]
+
+
+def find_mute(account_seq: int, id_: str, now: int) -> ListedMute:
+    """The account's mute with that id; `Refused` (404) when it has none that has not ended."""
+    found = next((one for one in of_account(account_seq, now) if one.mute.id == id_), None)
+    if found is None:
+        raise Refused(404)
+    return found
+
+
+def end_mute(account_seq: int, id_: str, now: int) -> ListedMute:
+    """End a mute; what it holds is released within a second."""
+    with transaction(account_seq):
+        found = find_mute(account_seq, id_, now)
+        stored.remove(account_seq, [found.mute.seq])
+    return found
+
+
+def end_all(account_seq: int, what: str, id_: str | None, now: int) -> int:
+    """End the mutes of one sender, or of everything; returns how many."""
+    with transaction(account_seq):
+        found = [one for one in of_account(account_seq, now) if (one.mute.what, one.subject_id) == (what, id_)]
+        stored.remove(account_seq, [one.mute.seq for one in found])
+    return len(found)
+
+
+# --- fields -------------------------------------------------------------------------------------------------
+
+
+def _mode(fields: dict[str, Any]) -> str:
+    mode = fields.get("mode", HOLD)
+    if mode not in MODES:
+        raise Refused(400, f"mode must be {either(MODES)}.", field="mode")
+    return str(mode)
+
+
+def _flag(fields: dict[str, Any]) -> bool:
+    flag = fields.get("urgentPasses", True)
+    if not isinstance(flag, bool):
+        raise Refused(400, "urgentPasses must be true or false.", field="urgentPasses")
+    return flag
+
+
+def _until(fields: dict[str, Any], now: int) -> int:
+    """When it ends, in ms."""
+    if ("forS" in fields) == ("until" in fields):
+        raise Refused(400, "Set either forS or until.", field="forS")
+    field = "forS" if "forS" in fields else "until"
+    value = fields[field]
+    if type(value) is not int:
+        unit = "seconds" if field == "forS" else "milliseconds"
+        raise Refused(400, f"{field} must be a whole number of {unit}.", field=field)
+    if field == "forS":
+        if not MIN_FOR_S <= value <= MAX_FOR_S:
+            raise Refused(400, f"forS must be from {MIN_FOR_S} to {MAX_FOR_S:,} seconds.", field=field)
+        return now + value * 1000
+    if looks_like_seconds(value):
+        raise Refused(400, f"until {LIKE_SECONDS}.", field=field)
+    if not now < value <= now + 366 * DAY_MS:
+        raise Refused(400, "until must be in the future, at most 366 days ahead.", field=field)
+    return value
+
+
+# --- what is muted ------------------------------------------------------------------------------------------
+
+
+def _find_key(account_seq: int, id_: str) -> ApiKey:
+    key = ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)
+    if key is None:
+        raise Refused(404)
+    return key
+
+
+FIND: dict[str, Callable[[int, str], Any]] = {
+    "alert": alerts.find_alert,
+    "key": _find_key,
+    "heartbeat": heartbeats.find_heartbeat,
+    "rule": metric_rules.find_rule,
+}
+LISTS: dict[str, Callable[[int], list[Any]]] = {
+    "alert": Alert.of_account,
+    "key": lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None],
+    "heartbeat": stored_heartbeats.of_account,
+    "rule": stored_rules.of_account,
+}
+
+
+def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
+    """The columns that name what is muted."""
+    what, id_ = fields.get("what"), fields.get("id")
+    if what is None:
+        raise Refused(400, "what is required.", field="what")
+    if what not in (ALL, *SUBJECTS):
+        raise Refused(400, f"what must be {either((ALL, *SUBJECTS))}.", field="what")
+    if (id_ is None) != (what == ALL):
+        sentence = "id must be absent when what is all." if what == ALL else f"id is required: that of the {what}."
+        raise Refused(400, sentence, field="id")
+    if what == ALL:
+        return {"what": ALL, "subject_seq": NO_SUBJECT}
+    if not isinstance(id_, str):
+        raise Refused(400, "id must be a string.", field="id")
+    return {"what": what, "subject_seq": FIND[what](account_seq, id_).seq}
+
+
+def named(account_seq: int, text: str) -> tuple[str, str | None]:
+    """What a person names as `all`, or as `alert:`, `key:`, `heartbeat:` or `rule:` with an id or a name, and its id.
+
+    A rule's name is that of its metric. `Refused` (400) for other words, (404) if there is none, (409) if several
+    have the name.
+    """
+    if text == ALL:
+        return ALL, None
+    found = BY_NAME.fullmatch(text)
+    if not found:
+        whats = ", ".join(f"{what}:NAME" for what in SUBJECTS)
+        raise Refused(400, f'Write all, or one of {whats}, not "{text[:MAX_SHOWN]}".')
+    what, name = found[1], found[2].strip()
+    listed = LISTS[what](account_seq)
+    alike = [one for one in listed if one.id == name] or [one for one in listed if name in _names(one)]
+    if not alike:
+        raise Refused(404, f'There is no {what} "{name[:MAX_SHOWN]}".')
+    if len(alike) > 1:
+        ids = ", ".join(one.id for one in alike[:5])
+        raise Refused(409, f'{len(alike)} {what}s have the name "{name}": use an id, such as {ids}.')
+    return what, alike[0].id
+
+
+def _names(one: Any) -> tuple[str, ...]:
+    return (one.metric_id, metric_rules.metric_title(one)) if hasattr(one, "metric_id") else (one.name,)
+
+
+def subject_words(one: ListedMute) -> str:
+    """What is muted, in words: "everything", "the alert Disk"."""
+    return "everything" if one.name is None else f"the {one.mute.what} {one.name}"

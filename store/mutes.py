@@ -1,0 +1,95 @@
+"""The table of mutes and its queries. Callers pass the time, and decide whether a mute is in force."""
+
+import json
+from typing import Any, NamedTuple
+
+from models import new_id
+from store.database import run
+from store.metric_rules import NAME
+from store.rows import Query, add_row, columns, select_number, select_numbers
+from store.senders import Subject
+
+HOLD, HISTORY = "hold", "history"
+ALL, SUBJECTS = "all", ("alert", "key", "heartbeat", "rule")
+NO_SUBJECT = 0
+
+
+class Mute(NamedTuple):
+    """What is muted, how, and until when or how often."""
+
+    seq: int
+    id: str
+    what: str  # one of `SUBJECTS`, or `ALL`
+    subject_seq: int  # of the alert, the key, …; `NO_SUBJECT`
+    mode: str
+    urgent_passes: int
+    created_at: int
+    until: int | None
+    cron: str | None
+    for_s: int | None
+
+
+class ListedMute(NamedTuple):
+    """A mute with the id and the name of what is muted; None for everything."""
+
+    mute: Mute
+    subject_id: str | None
+    name: str | None
+
+
+MUTE = columns(Mute, "m")
+OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} FROM mute m WHERE account_seq = ? ORDER BY seq")
+SUBJECT_ID = "coalesce(l.id, k.id, h.id, r.id)"
+LISTED = Query(
+    ListedMute,
+    f"SELECT {MUTE}, {SUBJECT_ID}, coalesce(l.name, k.name, h.name, {NAME}, r.metric_id) FROM mute m"
+    " LEFT JOIN alert l ON m.what = 'alert' AND l.seq = m.subject_seq"
+    " LEFT JOIN api_key k ON m.what = 'key' AND k.seq = m.subject_seq"
+    " LEFT JOIN heartbeat h ON m.what = 'heartbeat' AND h.seq = m.subject_seq"
+    " LEFT JOIN metric_rule r ON m.what = 'rule' AND r.seq = m.subject_seq"
+    f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {SUBJECT_ID} IS NOT NULL) ORDER BY m.seq DESC",
+)
+NOTE = (
+    "UPDATE account SET has_mutes = CASE WHEN EXISTS (SELECT 1 FROM mute WHERE account_seq = account.seq)"
+    " THEN 1 ELSE 0 END WHERE seq = ?"
+)
+ENDED = "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?"
+
+
+def of_account(account_seq: int) -> list[Mute]:
+    """The account's mutes, also those that have ended and those that come again."""
+    return OF_ACCOUNT.all((account_seq,))
+
+
+def listed(account_seq: int) -> list[ListedMute]:
+    """The same with the names of what is muted, newest first."""
+    return LISTED.all((account_seq,))
+
+
+def count(account_seq: int) -> int:
+    """How many mutes are in the table."""
+    return select_number("SELECT count(*) FROM mute WHERE account_seq = ?", (account_seq,)) or 0
+
+
+def add(account_seq: int, values: dict[str, Any], now: int) -> str:
+    """The id of a new mute with these columns; call inside `transaction()`."""
+    id_ = new_id(now)
+    add_row("mute", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
+    run(NOTE, (account_seq,))
+    return id_
+
+
+def remove(account_seq: int, seqs: list[int]) -> None:
+    """Delete these mutes of the account; call inside `transaction()`."""
+    run("DELETE FROM mute WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+    run(NOTE, (account_seq,))
+
+
+def forget(account_seq: int, subject: Subject) -> None:
+    """Delete the mutes of what is deleted: its seq may be given again; call inside `transaction()`."""
+    run("DELETE FROM mute WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
+
+
+def ended(account_seq: int, now: int, limit: int) -> list[int]:
+    """At most `limit` of the account's mutes (their seqs) whose end has passed."""
+    return select_numbers(ENDED, (account_seq, now, limit))

@@ -1,0 +1,148 @@
+"""Mutes by the REST API: what is answered, listed and refused."""
+
+import pytest
+
+from tests.support.answers import error
+from tests.support.mutes import key_id, mute, unmute
+from tests.support.rows import each
+from tests.support.service import Caller
+from tests.support.times import DAY_MS, HOUR_S, NOW
+
+YEAR_S = 366 * 86_400
+
+
+def refusal(answer, status=400):
+    assert (answer.status_code, answer.json["statusCode"], answer.json["ok"]) == (status, status, False)
+    return answer.json["error"]
+
+
+def test_a_mute_is_answered_shown_and_listed_as_it_is(owner, moved_clock):
+    muted = mute(owner)
+    assert muted == {
+        "id": muted["id"],
+        "what": "all",
+        "subject": None,
+        "name": None,
+        "mode": "hold",
+        "urgentPasses": True,
+        "until": moved_clock.ms + HOUR_S * 1000,
+        "createdAt": moved_clock.ms,
+    }
+    assert owner.get(f"/mutes/{muted['id']}").json == {"ok": True, "mute": muted}
+    assert owner.get("/mutes").json == {"ok": True, "mutes": [muted]}
+
+
+def test_each_kind_of_sender_is_named_by_its_id(service, owner):
+    ids = {
+        "alert": service.alert(name="Disk").id,
+        "key": key_id(owner),
+        "heartbeat": owner.post("/heartbeats", {"name": "Backup", "periodS": 3600}).json["heartbeat"]["id"],
+        "rule": owner.post("/rules", {"project": "p", "metric": "cpu", "when": "> 90"}).json["rule"]["id"],
+    }
+    names = {"alert": "Disk", "key": "test", "heartbeat": "Backup", "rule": "cpu"}
+    made = [mute(owner, what, id_) for what, id_ in ids.items()]
+    assert {one["what"]: (one["subject"], one["name"]) for one in made} == {
+        what: (id_, names[what]) for what, id_ in ids.items()
+    }
+    assert owner.get("/mutes").json["mutes"] == made[::-1]
+    for one in made:
+        assert one["id"] not in ids.values()
+
+
+def test_it_takes_a_time_in_place_of_a_duration(owner, moved_clock):
+    until = moved_clock.ms + DAY_MS
+    muted = mute(owner, until=until, mode="history", urgentPasses=False)
+    assert (muted["until"], muted["mode"], muted["urgentPasses"]) == (until, "history", False)
+
+
+def test_what_has_ended_is_neither_listed_nor_shown_nor_ended_again(owner, moved_clock):
+    ended, timed = mute(owner), mute(owner, for_s=60)
+    unmute(owner, ended)
+    moved_clock.advance(60)
+    assert owner.get("/mutes").json == {"ok": True, "mutes": []}
+    for one in (ended, timed):
+        for call in (owner.get, owner.delete):
+            answer = call(f"/mutes/{one['id']}")
+            assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND"))
+
+
+TIMED = {"what": "all", "forS": 60}
+WRONG = [
+    ({"forS": 60}, "what is required."),
+    ({"what": "everything", "forS": 60}, "what must be all, alert, key, heartbeat or rule."),
+    ({"what": 1, "forS": 60}, "what must be"),
+    ({"what": ["all"], "forS": 60}, "what must be"),
+    ({"what": "alert", "forS": 60}, "id is required"),
+    ({"what": "alert", "id": 7, "forS": 60}, "id must be a string."),
+    ({"what": "all", "id": "x", "forS": 60}, "id must be absent"),
+    ({"what": "all"}, "Set either forS or until."),
+    ({**TIMED, "until": NOW + DAY_MS}, "Set either forS or until."),
+    *(
+        ({"what": "all", "forS": value}, "forS must be")
+        for value in (59, 0, -1, YEAR_S + 1, "60", 60.0, True, 10**30)
+    ),
+    ({"what": "all", "until": NOW}, "until must be in the future"),
+    ({"what": "all", "until": NOW - 1}, "until must be in the future"),
+    ({"what": "all", "until": NOW + YEAR_S * 1000 + 1}, "until must be in the future, at most 366 days ahead."),
+    ({"what": "all", "until": NOW // 1000 + 86_400}, "until looks like seconds"),
+    *(({"what": "all", "until": value}, "until must be") for value in ("tomorrow", 1.5, True, 10**30)),
+    *(({**TIMED, "mode": value}, "mode must be hold or history.") for value in ("keep", "", 1, ["hold"], {})),
+    *(({**TIMED, "urgentPasses": value}, "urgentPasses must be true or false.") for value in (1, "yes", [])),
+    ({**TIMED, "urgentpasses": True}, "urgentpasses is not known"),
+]
+
+
+@each("sent, sentence", WRONG)
+def test_a_wrong_field_is_named_and_nothing_is_muted(owner, sent, sentence):
+    assert refusal(owner.post("/mutes", sent)).startswith(sentence)
+    assert owner.get("/mutes").json["mutes"] == []
+
+
+def test_null_counts_as_absent(owner):
+    sent = {"what": "all", "id": None, "forS": 60, "until": None, "mode": None, "urgentPasses": None}
+    assert owner.post("/mutes", sent).status_code == 201
+
+
+@pytest.mark.parametrize("for_s", [60, YEAR_S])
+def test_the_shortest_and_the_longest_are_taken(owner, moved_clock, for_s):
+    assert mute(owner, for_s=for_s)["until"] == moved_clock.ms + for_s * 1000
+
+
+@each("what", ["alert", "key", "heartbeat", "rule"])
+def test_what_is_not_there_or_is_anothers_is_not_found(service, owner, pro, what):
+    theirs = {
+        "alert": service.alert(email="pro@example.org").id,
+        "key": key_id(pro),
+        "heartbeat": pro.post("/heartbeats", {"name": "B", "periodS": 3600}).json["heartbeat"]["id"],
+        "rule": pro.post("/rules", {"project": "p", "metric": "m", "when": "> 1"}).json["rule"]["id"],
+    }[what]
+    answers = [owner.post("/mutes", {"what": what, "id": id_, "forS": 60}) for id_ in (theirs, "x", "0" * 32)]
+    assert {answer.status_code for answer in answers} == {404} and answers[0].json == answers[1].json
+
+
+def test_anothers_mute_is_not_found(owner, pro):
+    muted = mute(pro)
+    for call in (owner.get, owner.delete):
+        assert call(f"/mutes/{muted['id']}").status_code == 404
+    assert pro.get("/mutes").json["mutes"] == [muted]
+
+
+def test_an_account_has_at_most_100_and_ended_ones_do_not_count(pro, moved_clock):
+    for _ in range(99):
+        mute(pro, for_s=120)
+    mute(pro, for_s=60)
+    assert "100 mutes" in refusal(pro.post("/mutes", {"what": "all", "forS": 60}))
+    moved_clock.advance(61)
+    mute(pro)
+    assert len(pro.get("/mutes").json["mutes"]) == 100
+
+
+def test_keys_of_other_scopes_may_not_mute(service, owner):
+    muted = mute(owner)
+    for scope, may_list in (("read", True), ("send", False)):
+        made = owner.post("/api-keys/generate", {"name": scope, "scope": scope}).json["apiKey"]["fullKey"]
+        caller = Caller(service, made)
+        assert caller.post("/mutes", TIMED).status_code == 404
+        assert caller.delete(f"/mutes/{muted['id']}").status_code == 404
+        assert (caller.get("/mutes").status_code == 200) is may_list
+    assert owner.get("/mutes").json["mutes"] == [muted]

@@ -1,0 +1,54 @@
+"""The handlers of the REST API for mutes."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from core import mutes
+from process import clock
+from store.mutes import ListedMute
+from web import shapes
+from web.context import current
+from web.definitions import own_account
+from web.request_body import read_object
+from wire.validation import only_known
+
+Payload = dict[str, Any]
+
+
+def create_mute() -> tuple[Payload, int]:
+    """POST /api/v1/mutes."""
+    return mute(read_object(lambda sent: only_known(sent, *mutes.FIELDS))), 201
+
+
+def mute(fields: Payload) -> Payload:
+    """Make a mute as these fields say: an assistant's tool, too."""
+    return _answer(mutes.create_mute(own_account(), fields, clock.now_ms()))
+
+
+def list_mutes() -> Payload:
+    """GET /api/v1/mutes."""
+    found = mutes.of_account(current().caller.account_seq, clock.now_ms())
+    return {"ok": True, "mutes": [shapes.mute(one) for one in found]}
+
+
+def show_mute(mute_id: str) -> Payload:
+    """GET /api/v1/mutes/{id}."""
+    return _answer(mutes.find_mute(current().caller.account_seq, mute_id, clock.now_ms()))
+
+
+def end_mute(mute_id: str) -> Payload:
+    """DELETE /api/v1/mutes/{id}."""
+    mutes.end_mute(current().caller.account_seq, mute_id, clock.now_ms())
+    return {"ok": True}
+
+
+def _answer(one: ListedMute) -> Payload:
+    return {"ok": True, "mute": shapes.mute(one)}
+
+
+def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """Method, address below `/api/v1` and handler of each request about mutes."""
+    yield "GET", "/mutes", list_mutes
+    yield "POST", "/mutes", create_mute
+    yield "GET", "/mutes/<mute_id>", show_mute
+    yield "DELETE", "/mutes/<mute_id>", end_mute
