@@ -145,7 +145,7 @@ def test_without_scripts_there_are_no_keys_to_switch(plain, site):
 def test_a_wide_screen_has_a_sidebar_with_every_page_and_the_account(page):
     sidebar = page.get_by_role("navigation", name="Main")
     names = ["Pocketbell", "Home", "History", "Alerts", "Watches", "Metrics"]
-    names += ["Devices", "Quiet hours", "API keys", "Settings"]
+    names += ["Devices", "Quiet hours", "API keys", "People", "Settings"]
     assert [link.inner_text() for link in sidebar.get_by_role("link").all()] == names
     sidebar.get_by_role("link", name="Devices").click()
     expect(sidebar.locator("[aria-current]")).to_have_text("Devices")

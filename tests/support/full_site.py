@@ -331,7 +331,7 @@ class Full:
                 alarms.append(self._alarm(seq, state))
             if kind in ("held", "in a digest"):
                 row["status"] = "held"
-                values = {"notification_seq": seq, "account_seq": self.account, "alert_seq": row["alert_seq"]}
+                values = {"notification_seq": seq, "account_seq": self.account, "sender_seq": row["alert_seq"]}
                 held.append({**values, "created_at": at, "digest_seq": ROWS + 1 if kind == "in a digest" else None})
             if kind in ("key", "alert", "pending", "failed"):
                 deliveries += self._deliveries(seq, kind, DEVICES if seq > ROWS - len(kinds) else 2)
