@@ -1,13 +1,12 @@
 """The buttons that a notification has on a device: their tokens, and how they are pushed.
 
-A press sends the button's token. Tokens are derived from the server's secret, so that a retry or a repeat pushes the
-same tokens although only their hashes are stored. Must not know requests or the effect of a press.
+A press sends the button's token, which is derived (core/derived_tokens.py), so that a retry or a repeat pushes the
+same one. Must not know requests or the effect of a press.
 """
 
-import base64
-import hmac
 from collections.abc import Iterable
 
+from core.derived_tokens import DerivedTokens
 from models import ActiveDevice, sha256_of
 from process.clock import DAY_MS
 from providers.base import PushedButton
@@ -17,21 +16,14 @@ from wire.notification import Content
 
 ACKNOWLEDGE = "Acknowledge"
 LIFE_MS = 7 * DAY_MS
-TOKEN_BYTES = 16
 
-_key = b""  # set by `configure`
-
-
-def configure(secret: str) -> None:
-    """Derive tokens from this secret of the server."""
-    global _key
-    _key = hmac.digest(secret.encode(), b"buttons", "sha256")
+_tokens = DerivedTokens("buttons")
+configure = _tokens.configure
 
 
 def token_of(notification_id: str, device_id: str, position: int | None) -> str:
-    """The token of a button on a device: 22 characters of base64url. `position` is None for "Acknowledge"."""
-    digest = hmac.digest(_key, f"{notification_id} {device_id} {position}".encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")
+    """The token of a button on a device. `position` is None for "Acknowledge"."""
+    return _tokens.of(f"{notification_id} {device_id} {position}")
 
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:

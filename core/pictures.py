@@ -1,15 +1,14 @@
 """Pictures: of notifications, kept for a while and served at an address with a secret token (docs/pictures.md).
 
-Tokens are derived from the server's secret, so that retries, repeats and replays have the same address although only
-their hashes are stored. Must not know requests or push.
+The token is derived (core/derived_tokens.py), so that retries, repeats and replays have the same address. Must not
+know requests or push.
 """
 
-import base64
-import hmac
 import threading
 from contextlib import AbstractContextManager
 from typing import Any
 
+from core.derived_tokens import DerivedTokens
 from core.pieces import for_each_account
 from models import sha256_of
 from process.clock import DAY_MS
@@ -22,23 +21,11 @@ from wire.notification import Recorded
 
 KEPT_MS = 30 * DAY_MS
 MAX_ACCOUNT_BYTES = 200_000_000  # beyond it, the account's oldest pictures go
-TOKEN_BYTES = 16
 REMOVED_AT_ONCE = 50  # pictures, each of up to 2 MB
 
-_key = b""  # set by `configure`
 _storing = threading.Lock()
-
-
-def configure(secret: str) -> None:
-    """Derive tokens from this secret of the server."""
-    global _key
-    _key = hmac.digest(secret.encode(), b"pictures", "sha256")
-
-
-def token_of(notification_id: str) -> str:
-    """The token of a notification's picture: 22 characters of base64url."""
-    digest = hmac.digest(_key, notification_id.encode(), "sha256")
-    return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")
+_tokens = DerivedTokens("pictures")
+configure, token_of = _tokens.configure, _tokens.of  # of a notification, by its id
 
 
 def path_of(notification_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The secret that signs sessions and cursors, and from which the tokens of buttons are derived.
+"""The secret that signs sessions and cursors, and from which the tokens of buttons and pictures are derived.
 
 It is in the database if processes share that, else in a file of its own. Every function raises `SettingError` if the
 file cannot be used.

@@ -16,12 +16,12 @@ from web.context import current
 from web.multipart import in_memory, parsed
 from wire.errors import Refused
 from wire.notification import Content, checked_content
+from wire.ntfy import MAX_FILE_NAME_CHARACTERS
 from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture, cut_picture
 from wire.strict_json import parse_json
 
 IN_NUMBERS = ("priority", "expiresAt", "deliverAt")  # fields of a form that may be digits
 IN_JSON = ("actions", "acknowledge")  # fields of a form that are JSON
-MAX_NAME_CHARACTERS = 100
 MAX_BEGINNING = 16  # bytes that tell the kind of a file
 ENDINGS = {"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
 HEADERS = {
@@ -51,8 +51,8 @@ def with_image(shown: Fields, id_: str, given: Fields | None) -> Fields:
 
 def described(content: Content, picture: Picture, name: str) -> Content:
     """The content of a notification that came with this picture, as a file of that name."""
-    name = " ".join(name.replace("\0", "\ufffd").replace("\\", "/").rpartition("/")[2].split())[:MAX_NAME_CHARACTERS]
-    name = name or f"image.{ENDINGS[picture.content_type]}"
+    base = name.replace("\0", "\ufffd").replace("\\", "/").rpartition("/")[2]
+    name = " ".join(base.split())[:MAX_FILE_NAME_CHARACTERS] or f"image.{ENDINGS[picture.content_type]}"
     return content._replace(image=None, picture=(picture.content_type, len(picture.data), name))
 
 

@@ -145,7 +145,7 @@ def test_a_token_of_another_secret_is_worth_nothing(service, owner, browser, mon
     id_ = ask(owner)
     device = owner.get("/devices").json["devices"][0]["id"]
     assert paths(browser)["Yes"] == f"/a/{token_of(id_, device, 0)}"
-    monkeypatch.setattr("core.buttons._key", b"another")
+    monkeypatch.setattr("core.buttons._tokens._key", b"another")
     assert press(service, f"/a/{token_of(id_, device, 0)}").status_code == 404
 
 
