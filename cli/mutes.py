@@ -38,7 +38,7 @@ def mute(email: str, what: str, duration: str | None, until: str | None, history
     if history:
         fields["mode"] = HISTORY
     made = mutes.create_mute(owner, fields, now)
-    ends = near_time(made.mute.until or 0, owner.time_zone, now)
+    ends = near_time(made.mute.until, owner.time_zone, now)
     click.echo(line(f"Muted {mutes.subject_words(made)} until {ends}."))
 
 

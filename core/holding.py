@@ -52,8 +52,7 @@ def ends_at(mute: Mute, at: int) -> int | None:
 
     A clock that was set back a little ends none, and one that was set back far ends it.
     """
-    until = mute.until or 0
-    return until if abs(at - mute.created_at) < until - mute.created_at else None
+    return mute.until if abs(at - mute.created_at) < mute.until - mute.created_at else None
 
 
 # --- the rule -----------------------------------------------------------------------------------------------

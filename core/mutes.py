@@ -6,7 +6,6 @@ from typing import Any
 
 from core import alerts, heartbeats, holding, metric_rules
 from models import Account, Alert, ApiKey
-from process.clock import DAY_MS
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_rules
 from store import mutes as stored
@@ -104,7 +103,7 @@ def _until(fields: dict[str, Any], now: int) -> int:
         return now + value * 1000
     if looks_like_seconds(value):
         raise Refused(400, f"until {LIKE_SECONDS}.", field=field)
-    if not now < value <= now + 366 * DAY_MS:
+    if not now < value <= now + MAX_FOR_S * 1000:
         raise Refused(400, "until must be in the future, at most 366 days ahead.", field=field)
     return value
 

@@ -9,11 +9,7 @@ CREATE TABLE mute (
     mode TEXT NOT NULL CHECK (mode IN ('hold', 'history')),
     urgent_passes INTEGER NOT NULL CHECK (urgent_passes IN (0, 1)),
     created_at INTEGER NOT NULL,
-    until INTEGER,                         -- it ends then, or else
-    cron TEXT,                             -- it comes again whenever this expression says, in the account's time zone,
-    for_s INTEGER,                         -- and lasts for so long
-    CHECK ((until IS NULL) <> (cron IS NULL)),
-    CHECK ((cron IS NULL) = (for_s IS NULL))
+    until INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX mute_of_account ON mute (account_seq);
 ALTER TABLE account ADD COLUMN has_mutes INTEGER NOT NULL DEFAULT 0 CHECK (has_mutes IN (0, 1));

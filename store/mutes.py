@@ -15,7 +15,7 @@ NO_SUBJECT = 0
 
 
 class Mute(NamedTuple):
-    """What is muted, how, and until when or how often."""
+    """What is muted, how, and until when."""
 
     seq: int
     id: str
@@ -24,9 +24,7 @@ class Mute(NamedTuple):
     mode: str
     urgent_passes: int
     created_at: int
-    until: int | None
-    cron: str | None
-    for_s: int | None
+    until: int
 
 
 class ListedMute(NamedTuple):
@@ -57,7 +55,7 @@ ENDED = "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?"
 
 
 def of_account(account_seq: int) -> list[Mute]:
-    """The account's mutes, also those that have ended and those that come again."""
+    """The account's mutes, also those that have ended."""
     return OF_ACCOUNT.all((account_seq,))
 
 

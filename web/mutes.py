@@ -17,12 +17,8 @@ Payload = dict[str, Any]
 
 def create_mute() -> tuple[Payload, int]:
     """POST /api/v1/mutes."""
-    return mute(read_object(lambda sent: only_known(sent, *mutes.FIELDS))), 201
-
-
-def mute(fields: Payload) -> Payload:
-    """Make a mute as these fields say: an assistant's tool, too."""
-    return _answer(mutes.create_mute(own_account(), fields, clock.now_ms()))
+    fields = read_object(lambda sent: only_known(sent, *mutes.FIELDS))
+    return _answer(mutes.create_mute(own_account(), fields, clock.now_ms())), 201
 
 
 def list_mutes() -> Payload:

@@ -73,7 +73,7 @@ MARKER = re.compile(rb"\xff++([^\x00\xff])")
 SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")  # neither a stuffed byte nor a restart nor a fill byte
 SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 TABLES = frozenset({0xC4, 0xCC, 0xDB, 0xDD})  # Huffman, arithmetic, quantization, restart interval
-SOI, EOI, SOS, DNL, COM = 0xD8, 0xD9, 0xDA, 0xDC, 0xFE
+EOI, SOS, DNL, COM = 0xD9, 0xDA, 0xDC, 0xFE
 APP0, APP2, APP14, APP15 = 0xE0, 0xE2, 0xEE, 0xEF
 U16 = struct.Struct(">H")
 
