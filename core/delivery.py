@@ -138,7 +138,8 @@ def _record_and_attempt(
     picture: bytes | None,
     device_ids: Collection[str] | None = None,
 ) -> Sent:
-    with pictures.storing(picture), transaction(sender.account_seq, at_once=False):
+    begin = transaction if picture is None else pictures.storing
+    with begin(sender.account_seq, at_once=False):
         found = _receivers(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)

@@ -5,7 +5,8 @@ know requests or push.
 """
 
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from core.derived_tokens import DerivedTokens
@@ -13,6 +14,7 @@ from core.pieces import for_each_account
 from models import sha256_of
 from process.clock import DAY_MS
 from store import pictures as stored
+from store.database import transaction
 from store.notifications import NotificationRow
 from store.pictures import StoredPicture
 from store.senders import Sender
@@ -51,12 +53,14 @@ def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
     return ntfy.attachment(notification.content, url, expires_at(notification))
 
 
-def storing(picture: bytes | None) -> AbstractContextManager[object]:
-    """Keep other pictures waiting during the transaction that stores one.
+@contextmanager
+def storing(account_seq: int, at_once: bool) -> Iterator[None]:
+    """The transaction that stores a picture, for which others wait.
 
     Writers that share a commit would all wait until the disk has their pictures.
     """
-    return threading.Lock() if picture is None else _storing  # a new one takes a third of `nullcontext()`
+    with _storing, transaction(account_seq, at_once=at_once):
+        yield
 
 
 def keep(sender: Sender, notification: NotificationRow, data: bytes) -> None:

@@ -1,7 +1,7 @@
 """Multipart forms: their fields and files, with bounds on the work. Must not know what a form means."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import IO, Any, NamedTuple
 
@@ -15,6 +15,7 @@ from wire.errors import Refused
 MULTIPART = "multipart/form-data"
 MAX_FIELDS = 1_000
 MAX_HEAD_BYTES = 131_072  # of all parts: Werkzeug reads a name character by character
+is_multipart = re.compile(MULTIPART, re.I).match  # whether a Content-Type says that the body is such a form
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
@@ -23,12 +24,6 @@ class Form(NamedTuple):
 
     fields: MultiDict[str, str]
     files: MultiDict[str, FileStorage]
-
-
-def is_multipart(environ: Mapping[str, Any]) -> bool:
-    """Whether the request with this WSGI environment says that its body is a multipart form."""
-    content_type: str = environ.get("CONTENT_TYPE", "")
-    return content_type.lower().startswith(MULTIPART)
 
 
 def parsed(raw: bytes, new_file: Callable[..., IO[bytes]]) -> Form:

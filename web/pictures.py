@@ -42,11 +42,9 @@ def show_picture(token: str) -> Response:
     return Response(found.data, content_type=found.content_type, headers=HEADERS)
 
 
-def with_image(shown: Fields, id_: str, given: Fields | None) -> Fields:
-    """A notification as it is answered, with the address of the picture that came with it; `given` as stored."""
-    if given and "picture" in given:
-        shown["image"] = f"{guards.origin()}{pictures.path_of(id_)}"
-    return shown
+def add_image(shown: Fields) -> None:
+    """Add the address of the picture that came with it to a notification as it is answered."""
+    shown["image"] = f"{guards.origin()}{pictures.path_of(shown['id'])}"
 
 
 def described(content: Content, picture: Picture, name: str) -> Content:

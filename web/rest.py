@@ -83,7 +83,7 @@ def configure(secret: str) -> None:
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send."""
     environ = current().environ
-    if is_multipart(environ):
+    if is_multipart(environ.get("CONTENT_TYPE", "")):
         fields, content, picture = pictures.read_form()
         mistyped = warnings(fields, FIELD_NAMES)
     else:
@@ -109,9 +109,10 @@ def deliver(content: Content, idempotency_key: str | None, picture: bytes | None
 def _shown(notification: Recorded) -> Payload:
     """A notification as it is answered."""
     content, status, created_at = notification.content, notification.status, notification.created_at
-    given = content.given
-    shown = as_answered(notification.id, status, created_at, content.title, content.body, given)
-    return pictures.with_image(shown, notification.id, given) if content.picture else shown
+    shown = as_answered(notification.id, status, created_at, content.title, content.body, content.given)
+    if content.picture:
+        pictures.add_image(shown)
+    return shown
 
 
 def deliver_content(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> delivery.Sent:
@@ -170,15 +171,15 @@ def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
         rows = notifications.listed(seqs)
     else:
         rows, last, is_done = notifications.page(caller.account_seq, before, since, limit)
-    page = {
-        "ok": True,
-        "notifications": [
-            pictures.with_image(as_answered(id_, status, created_at, title, body, given), id_, given)
-            for _, id_, status, created_at, title, body, given in rows
-        ],
-        "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
-    }
-    return page, rows
+    shown = [
+        as_answered(id_, status, created_at, title, body, given)
+        for _, id_, status, created_at, title, body, given in rows
+    ]
+    for one, row in zip(shown, rows, strict=True):
+        if row[6] and "picture" in row[6]:  # of the given fields
+            pictures.add_image(one)
+    pagination = {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done}
+    return {"ok": True, "notifications": shown, "pagination": pagination}, rows
 
 
 def _shortened(page: Payload, rows: list[ListedRow]) -> Payload:
