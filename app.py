@@ -424,7 +424,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     for module in (buttons, kept_pictures, rest):
         module.configure(app.config["SECRET_KEY"])
     alarms.batches.reset()
-    for module in (clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, pruning, recent_requests):
+    for module in (clock_steps, faults, floods, heartbeat_checks, ntfy_wakeup, pruning, recent_requests):
         module.reset()
     retries.reset()
     sharing.configure(settings)

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from core import delivery, local_time
+from core import delivery, local_time, recording
 from models import new_id
 from process import clock
 from store import database, notifications
@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 def unstored(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
     """Read everything, write nothing."""
-    status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
+    status = recording.first_status(find_receivers(caller.account_seq, caller.key_seq))
     now = clock.now_ms()
     return delivery.Sent(NotificationRow(0, new_id(now), status, now, content.prefixed()))
 
@@ -29,7 +29,7 @@ def one_commit(caller: Caller, content: Content, idempotency_key: str | None = N
     """Commit each request in its own transaction, one after the other."""
     with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()
-        status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
+        status = recording.first_status(find_receivers(caller.account_seq, caller.key_seq))
         content, day = content.prefixed(), local_time.local_day(now, caller.time_zone)
         return delivery.Sent(notifications.record(caller, content, status, day, now))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core import delivery, local_time
+from core import local_time, recording
 from core.pieces import for_each_account
 from models import Account
 from process.clock import DAY_MS, MINUTE_MS
@@ -54,4 +54,4 @@ def _tell(key: Ending, now: int) -> None:
             at = local_time.near_time(key.expires_at, account.time_zone, now)
             body = f"The key {key.preview}… stops working {at}. Programs that use it need a new one."
             content = Content(f"API key expires soon: {key.name}", body, priority=LOW_PRIORITY)
-            delivery.tell(Owner.of(account), content, now)
+            recording.tell(Owner.of(account), content, now)

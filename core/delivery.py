@@ -9,66 +9,28 @@ import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
-from core import (
-    alarms,
-    buttons,
-    fetching,
-    holding,
-    idempotency,
-    local_time,
-    pictures,
-    push_slots,
-    retries,
-    storage,
-    streams,
-)
+from core import alarms, fetching, idempotency, local_time, pictures, push_slots, retries, storage, streams
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
-from core.devices import awake, chosen
-from core.holding import FOLLOWERS, PUSH
+from core.devices import chosen
 from core.idempotency import IdempotentRequest
+from core.recording import hold, insert, receivers_of, record, to_push_now
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
-from store import alarms as stored_alarms
-from store import (
-    alert_events,
-    deliveries,
-    held_notifications,
-    idempotency_keys,
-    notifications,
-    scheduled,
-    server_notes,
-)
-from store import mutes as stored_mutes
-from store.database import WriteFailed, after_commit, transaction
+from store import alert_events, deliveries, idempotency_keys, notifications, scheduled, server_notes
+from store.database import WriteFailed, transaction
 from store.deliveries import Attempt
-from store.mutes import HOLD
 from store.notifications import NotificationRow, shown_status
-from store.senders import (
-    AlertSender,
-    Owner,
-    Receivers,
-    Sender,
-    Webhook,
-    find_receivers,
-    find_receivers_of_alert,
-    own_key,
-)
+from store.senders import AlertSender, Receivers, Sender, Webhook, find_receivers_of_alert, own_key
 from wire.errors import TOO_MANY_EVENTS, Refused
-from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
+from wire.notification import Content, Recorded, check_times
 
-REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
-MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt`
 NOBODY = Receivers([], False, 0, 0)
-FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
-MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
 log = logging.getLogger("pocketbell")
-
-_full_until_s: dict[int, float] = {}  # by account: until when its backlog counts as full
 
 
 class Sent(NamedTuple):
@@ -86,11 +48,6 @@ class Sent(NamedTuple):
     def shown_status(self) -> str:
         """The status as the owner reads it."""
         return shown_status(self.notification.status, self.devices, self.notification.content.priority, self.quiet)
-
-
-def reset() -> None:
-    """Forget which backlogs are full (another database was opened)."""
-    _full_until_s.clear()
 
 
 def vapid_key() -> str:
@@ -140,7 +97,7 @@ def _record_and_attempt(
 ) -> Sent:
     begin = transaction if picture is None else pictures.storing
     with begin(sender.account_seq, at_once=False):
-        found = _receivers(sender, clock.now_ms())
+        found = receivers_of(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
         if earlier:
@@ -152,12 +109,12 @@ def _record_and_attempt(
         pushed = None if is_later else to_push_now(sender, content.priority, found, now)
         if pushed and device_ids is not None:
             pushed = chosen(pushed, device_ids)
-        if (is_later or (pushed and pushed.devices)) and _has_full_backlog(sender.account_seq):
-            raise Refused(429, f"{MAX_PENDING:,} notifications are pending or to be sent later already.")
+        if (is_later or (pushed and pushed.devices)) and storage.has_full_backlog(sender.account_seq):
+            raise Refused(429, f"{storage.MAX_PENDING:,} notifications are pending or to be sent later already.")
         if pushed:
             notification = record(sender, content, pushed, now + LEASE_MS, now)
         elif is_later:
-            notification = _insert(sender, content, "held", found, now)  # `scheduled` releases it
+            notification = insert(sender, content, "held", found, now)  # `scheduled` releases it
         else:
             notification = hold(sender, content, found, now)
         if device_ids is not None and not pushed:
@@ -168,29 +125,6 @@ def _record_and_attempt(
             is_asked = pushed is not None and bool(fetching.pushed_to(pushed.devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
     return _attempt("send", sender, notification, pushed or NOBODY, request)
-
-
-def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int) -> Receivers | None:
-    """The receivers to push a notification of this priority to; None if it is held.
-
-    Of those in their quiet hours, and of all if a mute keeps it to the history, it says so. Call in `transaction()`.
-    """
-    fate = PUSH
-    if found.has_mutes or type(sender) in FOLLOWERS:
-        mutes = stored_mutes.of_account(sender.account_seq) if found.has_mutes else ()
-        fate = holding.fate(sender, priority, mutes, now)
-        if fate == HOLD:
-            return None
-    found = awake(found, priority, sender.time_zone, now) if found.devices else found
-    return found if fate == PUSH else found._replace(devices=[], quiet=(*found.devices, *found.quiet))
-
-
-def _receivers(sender: Sender, now: int) -> Receivers:
-    """The receivers; `Refused` (401) if the account or the sender's key is gone. Call in `transaction()`."""
-    found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone), now)
-    if not found.may_send:
-        raise Refused(401)
-    return found
 
 
 def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
@@ -237,112 +171,9 @@ def _record_event(
     pushed = to_push_now(alert, content.priority, found, now)
     if pushed is None:
         return alert, hold(alert, content, found, now), NOBODY
-    if pushed.devices and _has_full_backlog(account_seq):
-        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications wait already")
+    if pushed.devices and storage.has_full_backlog(account_seq):
+        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")
     return alert, record(alert, content, pushed, now + LEASE_MS, now), pushed
-
-
-def _has_full_backlog(account_seq: int) -> bool:
-    """Whether the account has `MAX_PENDING` notifications pending or to be sent later; call inside `transaction()`.
-
-    Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
-    """
-    full_until_s = _full_until_s.get(account_seq, 0.0)
-    if clock.monotonic_s() < full_until_s:
-        return True
-    is_full = notifications.has_pending(account_seq, MAX_PENDING)
-    if is_full:
-        _full_until_s[account_seq] = clock.monotonic_s() + FULL_FOR_S
-    else:
-        _full_until_s.pop(account_seq, None)
-    return is_full
-
-
-# --- recording and holding ----------------------------------------------------------------------------------
-
-
-def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
-    """A new notification that is to go to these receivers; call inside `transaction()`.
-
-    The background threads attempt it at `due_at`, unless the request that made it is faster.
-    """
-    notification = _insert(sender, content, first_status(found, content.priority), found, now)
-    begin(notification, found, due_at, now)
-    return notification
-
-
-def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int) -> None:
-    """Begin the delivery of a stored notification to these receivers; call inside `transaction()`."""
-    content = notification.content
-    if found.devices:
-        fetching.add_deliveries(notification.seq, found.devices, due_at, content.expires_at, now)
-        buttons.add(notification, found.devices, now)
-    if found.quiet:
-        deliveries.add_quiet(notification.seq, found.quiet, now)
-    if content.acknowledge:
-        stored_alarms.begin([notification.seq], now)
-    if due_at <= now:
-        after_commit(retries.batches.due.set)
-
-
-def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
-    """A new notification that waits for quiet hours, a mute or a digest to end; call inside `transaction()`."""
-    notification = _insert(sender, content, "held", found, now)
-    held_notifications.add(notification, sender)
-    return notification
-
-
-def tell(sender: Sender, content: Content, now: int) -> None:
-    """Notify the owner in the background, unless it is held; call inside `transaction()`.
-
-    Quiet hours hold what a heartbeat or a rule tells, and nothing else.
-    """
-    found = _receivers(sender, now)
-    pushed = to_push_now(sender, content.priority, found, now)
-    if pushed is None:
-        hold(sender, content.prefixed(), found, now)
-    else:
-        record(sender, content.prefixed(), pushed, now, now)
-
-
-def first_status(found: Receivers, priority: int | None = None) -> str:
-    """The status of a notification before its first attempt."""
-    if priority == MIN_PRIORITY:
-        return "delivered"  # it is only for the history
-    if found.devices:
-        return "pending"
-    return "failed" if found.last_was_dead else "delivered"  # also with devices in their quiet hours alone
-
-
-def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
-    """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
-    day = local_time.local_day(now, sender.time_zone)
-    notification = notifications.record(sender, content, status, day, now)
-    if content.tag is not None:
-        _replace_earlier(sender, content.tag, notification.seq, now)
-    if content.acknowledge:
-        stored_alarms.add(notification.seq, sender.account_seq)
-    if found.today == MANY_A_DAY - 1:
-        owner = Owner(sender.account_seq, sender.time_zone, sender.email)
-        body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
-        tell(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
-    return notification
-
-
-def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
-    """End the deliveries, schedules and repeats of the earlier notifications with this tag that the sender reaches.
-
-    In a digest, the newer notification takes the place of a held one.
-    """
-    replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
-    if not replaced:
-        return
-    earlier = [earlier for earlier, _ in replaced]
-    deliveries.end(earlier, REPLACED, now)
-    held_notifications.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
-    notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
-    notifications.end_scheduled(earlier)
-    stored_alarms.end(earlier, "cancelled")
 
 
 # --- attempting and settling --------------------------------------------------------------------------------

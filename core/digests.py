@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from core import delivery, holding, local_time
+from core import holding, local_time, recording
 from core.devices import chosen, receivers
 from core.holding import Holds
 from core.pieces import ROWS, for_each_account, in_pieces
@@ -117,14 +117,14 @@ def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
     if len(seqs) == 1:
         (pushed,) = seqs
         found = chosen(found, scheduled.chosen_devices(pushed))
-        notifications.release(pushed, delivery.first_status(found, priority), now)
+        notifications.release(pushed, recording.first_status(found, priority), now)
         held_notifications.remove(seqs)
     else:
         content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
-        pushed = notifications.add_digest(account_seq, content, delivery.first_status(found, priority), now)
+        pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)
         alarms.begin(seqs, now)
-    delivery.begin(notifications.one(pushed), found, now, now)
+    recording.begin(notifications.one(pushed), found, now, now)
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:

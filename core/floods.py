@@ -3,7 +3,7 @@
 import logging
 from contextlib import suppress
 
-from core import delivery
+from core import recording
 from models import Alert
 from process import clock
 from process.faults import log_fault
@@ -50,4 +50,4 @@ def _pause(webhook: Webhook, requests: int) -> None:
         now = clock.now_ms()
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
             return
-        delivery.tell(webhook, Content(title, body), now)
+        recording.tell(webhook, Content(title, body), now)

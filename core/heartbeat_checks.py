@@ -4,7 +4,7 @@ Each change of state is one transaction with its notification, and happens only 
 read: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
-from core import delivery, durations, firing
+from core import durations, firing, recording
 from core.backoff import Backoff
 from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
@@ -100,7 +100,7 @@ def _say_up(beat: Beat, now: int) -> None:
 
 def _tell(beat: Beat, content: Content) -> None:
     now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
-    delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
+    recording.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------

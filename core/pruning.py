@@ -163,7 +163,7 @@ def _purge_keys(account: Account, now: int) -> bool:
 def _purge_devices(account: Account, now: int) -> bool:
     """Remove the rows of devices removed long ago that the history does not name.
 
-    The last removed device stays: its state decides the status of new notifications (`delivery.first_status`).
+    The last removed device stays: its state decides the status of new notifications (`recording.first_status`).
     """
     find = partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS)
     return in_pieces(_removal(account.seq, find, Device.purge))

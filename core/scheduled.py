@@ -4,7 +4,7 @@ It has no row in `held`: neither quiet hours nor digests hold it. Mutes do once 
 releases it then. Must not know requests.
 """
 
-from core import delivery
+from core import recording
 from core.attempts import is_expired
 from core.devices import chosen
 from core.pieces import in_pieces
@@ -57,11 +57,11 @@ def _release(seq: int, account_seq: int, now: int) -> None:
         alarms.end([seq], "expired")
         return
     sender = find_sender(seq)
-    pushed = delivery.to_push_now(sender, content.priority, find_receivers(account_seq), now)
+    pushed = recording.to_push_now(sender, content.priority, find_receivers(account_seq), now)
     if pushed is None:
         notifications.release(seq, "held", now)
         held_notifications.add(notification, sender)
         return
     found = chosen(pushed, queries.chosen_devices(seq))
-    notifications.release(seq, delivery.first_status(found, content.priority), now)
-    delivery.begin(notification, found, now, now)
+    notifications.release(seq, recording.first_status(found, content.priority), now)
+    recording.begin(notification, found, now, now)

@@ -1,22 +1,27 @@
-"""The most that an account may store (`ACCOUNT_MEGABYTES`), and the accounts that have reached it.
+"""The most that an account may store (`ACCOUNT_MEGABYTES`) or have pending, and the accounts that have reached it.
 
-A background thread looks every few seconds; requests only read the result. Must not know requests.
+A background thread looks every few seconds at what is stored; requests only read the result. Must not know requests.
 """
 
-from store import notification_days
+from process import clock
+from store import notification_days, notifications
 from wire.errors import Refused
 
 LOOKED_EVERY_S = 15.0
 MEGABYTE = 1_000_000
+MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt`
+FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 
 _megabytes = 0  # set by `configure`
 _full = frozenset[int]()  # accounts
+_full_until_s: dict[int, float] = {}  # by account: until when its backlog counts as full
 
 
 def configure(megabytes: int) -> None:
     """Set the limit; no account is known to have reached it."""
     global _megabytes, _full
     _megabytes, _full = megabytes, frozenset()
+    _full_until_s.clear()
 
 
 def look(now: int) -> None:
@@ -39,3 +44,19 @@ def is_full(account_seq: int) -> bool:
 def what_is_full() -> str:
     """The limit, in a sentence."""
     return f"This account has stored {_megabytes:,} MB, the most that it may (ACCOUNT_MEGABYTES)."
+
+
+def has_full_backlog(account_seq: int) -> bool:
+    """Whether the account has `MAX_PENDING` notifications pending or to be sent later; call inside `transaction()`.
+
+    Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
+    """
+    full_until_s = _full_until_s.get(account_seq, 0.0)
+    if clock.monotonic_s() < full_until_s:
+        return True
+    is_full = notifications.has_pending(account_seq, MAX_PENDING)
+    if is_full:
+        _full_until_s[account_seq] = clock.monotonic_s() + FULL_FOR_S
+    else:
+        _full_until_s.pop(account_seq, None)
+    return is_full

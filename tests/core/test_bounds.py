@@ -7,7 +7,7 @@ import pytest
 import models
 import push
 from app import open_service
-from core import attempts, delivery, firing, floods, pruning, retries
+from core import attempts, firing, floods, pruning, recording, retries, storage
 from core.plans import PLANS
 from process import clock
 from store import custom_metrics, database, deliveries, notification_days
@@ -52,7 +52,7 @@ def add_pending(number):
 def test_a_send_beyond_what_may_be_pending_is_refused_with_429_and_stored_nowhere(
     service, owner, unreachable, monkeypatch, moved_clock
 ):
-    monkeypatch.setattr(delivery, "MAX_PENDING", 3)
+    monkeypatch.setattr(storage, "MAX_PENDING", 3)
     assert [owner.send().status_code for _ in range(4)] == [200, 200, 200, 429]
     refused = owner.send()
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
@@ -64,7 +64,7 @@ def test_a_send_beyond_what_may_be_pending_is_refused_with_429_and_stored_nowher
 
 
 def test_an_event_beyond_what_may_be_pending_is_refused_with_429(service, owner, unreachable, monkeypatch):
-    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
+    monkeypatch.setattr(storage, "MAX_PENDING", 1)
     hook = service.alert()
     assert hook.post({"message": "a"}).status_code == 200
     refused = hook.post({"message": "b"})
@@ -75,7 +75,7 @@ def test_an_event_beyond_what_may_be_pending_is_refused_with_429(service, owner,
 
 @pytest.mark.parametrize("first", [0, 3_600_000])
 def test_what_is_sent_later_counts_as_pending(service, owner, unreachable, monkeypatch, moved_clock, first):
-    monkeypatch.setattr(delivery, "MAX_PENDING", 3)
+    monkeypatch.setattr(storage, "MAX_PENDING", 3)
 
     def send(in_ms):
         later = {"deliverAt": moved_clock.ms + in_ms} if in_ms else {}
@@ -85,7 +85,7 @@ def test_what_is_sent_later_counts_as_pending(service, owner, unreachable, monke
 
 
 def test_a_repeated_request_is_answered_as_before_whatever_is_pending(service, owner, unreachable, monkeypatch):
-    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
+    monkeypatch.setattr(storage, "MAX_PENDING", 1)
     first = owner.send(headers={"Idempotency-Key": "once"})
     again = owner.send(headers={"Idempotency-Key": "once"})
     assert (again.status_code, again.json) == (200, first.json)
@@ -178,8 +178,8 @@ def test_the_metrics_of_the_worker_tell_the_backlog(make_service, push_service, 
 def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000_rows(
     service, pro, moved_clock, monkeypatch
 ):
-    assert delivery.MANY_A_DAY == 100_000
-    monkeypatch.setattr(delivery, "MANY_A_DAY", 5)
+    assert recording.MANY_A_DAY == 100_000
+    monkeypatch.setattr(recording, "MANY_A_DAY", 5)
     for _ in range(2):
         for _ in range(12):
             pro.send("t", "b")
@@ -189,7 +189,7 @@ def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000
 
 
 def test_the_notice_of_a_growing_history_ignores_quiet_hours(service, owner, push_service, moved_clock, monkeypatch):
-    monkeypatch.setattr(delivery, "MANY_A_DAY", 2)
+    monkeypatch.setattr(recording, "MANY_A_DAY", 2)
     browser = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     account_set(service, "--quiet-hours", "09:00-11:00")

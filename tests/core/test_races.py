@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from core import accounts, delivery, heartbeats
+from core import accounts, delivery, heartbeats, recording
 from models import Account
 from process import clock
 from store import database, notifications
@@ -119,7 +119,7 @@ def due(race, account):
         for number in range(8):
             add_device(account.seq, "webpush", f"https://push.example.com/{number}")
         for _ in range(8):
-            delivery.tell(Owner.of(account), Content("title", "body"), long_ago)
+            recording.tell(Owner.of(account), Content("title", "body"), long_ago)
     return run("SELECT notification_seq, device_seq FROM delivery").fetchall()
 
 
@@ -138,7 +138,7 @@ def test_each_account_gets_one_digest_of_what_was_held(race):
     for account in Account.all():
         for _ in range(3):
             with transaction(account.seq):
-                delivery.hold(
+                recording.hold(
                     Owner.of(account), Content("title", "body"), find_receivers(account.seq), clock.now_ms()
                 )
     race("release_digests")

@@ -1,0 +1,133 @@
+"""The rows of a notification: recorded for its receivers, or held; whom it replaces, and what begins with it.
+
+Everything here is a part of a transaction; nothing is pushed. Must not know requests, wire names or providers'
+formats.
+"""
+
+from core import buttons, fetching, holding, local_time, retries
+from core.devices import awake
+from core.holding import FOLLOWERS, PUSH
+from store import alarms as stored_alarms
+from store import deliveries, held_notifications, notifications
+from store import mutes as stored_mutes
+from store.database import after_commit
+from store.mutes import HOLD
+from store.notifications import NotificationRow
+from store.senders import Owner, Receivers, Sender, find_receivers, own_key
+from wire.errors import Refused
+from wire.notification import MIN_PRIORITY, Content
+
+REPLACED = "Replaced by a newer notification."
+MANY_A_DAY = 100_000  # notifications of an account: its owner is told
+
+# --- before it is recorded ----------------------------------------------------------------------------------
+
+
+def receivers_of(sender: Sender, now: int) -> Receivers:
+    """The receivers; `Refused` (401) if the account or the sender's key is gone. Call in `transaction()`."""
+    found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone), now)
+    if not found.may_send:
+        raise Refused(401)
+    return found
+
+
+def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int) -> Receivers | None:
+    """The receivers to push a notification of this priority to; None if it is held.
+
+    Of those in their quiet hours, and of all if a mute keeps it to the history, it says so. Call in `transaction()`.
+    """
+    fate = PUSH
+    if found.has_mutes or type(sender) in FOLLOWERS:
+        mutes = stored_mutes.of_account(sender.account_seq) if found.has_mutes else ()
+        fate = holding.fate(sender, priority, mutes, now)
+        if fate == HOLD:
+            return None
+    found = awake(found, priority, sender.time_zone, now) if found.devices else found
+    return found if fate == PUSH else found._replace(devices=[], quiet=(*found.devices, *found.quiet))
+
+
+# --- recording and holding ----------------------------------------------------------------------------------
+
+
+def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
+    """A new notification that is to go to these receivers; call inside `transaction()`.
+
+    The background threads attempt it at `due_at`, unless the request that made it is faster.
+    """
+    notification = insert(sender, content, first_status(found, content.priority), found, now)
+    begin(notification, found, due_at, now)
+    return notification
+
+
+def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int) -> None:
+    """Begin the delivery of a stored notification to these receivers; call inside `transaction()`."""
+    content = notification.content
+    if found.devices:
+        fetching.add_deliveries(notification.seq, found.devices, due_at, content.expires_at, now)
+        buttons.add(notification, found.devices, now)
+    if found.quiet:
+        deliveries.add_quiet(notification.seq, found.quiet, now)
+    if content.acknowledge:
+        stored_alarms.begin([notification.seq], now)
+    if due_at <= now:
+        after_commit(retries.batches.due.set)
+
+
+def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
+    """A new notification that waits for quiet hours, a mute or a digest to end; call inside `transaction()`."""
+    notification = insert(sender, content, "held", found, now)
+    held_notifications.add(notification, sender)
+    return notification
+
+
+def tell(sender: Sender, content: Content, now: int) -> None:
+    """Notify the owner in the background, unless it is held; call inside `transaction()`.
+
+    Quiet hours hold what a heartbeat or a rule tells, and nothing else.
+    """
+    found = receivers_of(sender, now)
+    pushed = to_push_now(sender, content.priority, found, now)
+    if pushed is None:
+        hold(sender, content.prefixed(), found, now)
+    else:
+        record(sender, content.prefixed(), pushed, now, now)
+
+
+def first_status(found: Receivers, priority: int | None = None) -> str:
+    """The status of a notification before its first attempt."""
+    if priority == MIN_PRIORITY:
+        return "delivered"  # it is only for the history
+    if found.devices:
+        return "pending"
+    return "failed" if found.last_was_dead else "delivered"  # also with devices in their quiet hours alone
+
+
+def insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
+    """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
+    day = local_time.local_day(now, sender.time_zone)
+    notification = notifications.record(sender, content, status, day, now)
+    if content.tag is not None:
+        _replace_earlier(sender, content.tag, notification.seq, now)
+    if content.acknowledge:
+        stored_alarms.add(notification.seq, sender.account_seq)
+    if found.today == MANY_A_DAY - 1:
+        owner = Owner(sender.account_seq, sender.time_zone, sender.email)
+        body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
+        tell(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
+    return notification
+
+
+def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
+    """End the deliveries, schedules and repeats of the earlier notifications with this tag that the sender reaches.
+
+    In a digest, the newer notification takes the place of a held one.
+    """
+    replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
+    if not replaced:
+        return
+    earlier = [earlier for earlier, _ in replaced]
+    deliveries.end(earlier, REPLACED, now)
+    held_notifications.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
+    notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
+    notifications.end_scheduled(earlier)
+    stored_alarms.end(earlier, "cancelled")
