@@ -127,19 +127,24 @@ def _record_and_attempt(
     return _attempt("send", sender, notification, pushed or NOBODY, request)
 
 
-def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
+def deliver_event(
+    webhook: Webhook, short_code: str, content: Content, payload: str | None, picture: bytes | None = None
+) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it.
 
-    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if the
-    alert is inactive. `Refused` (404) if the code was rotated or the alert deleted: a body may arrive long after the
-    request's head.
+    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that; `picture` is the one
+    that the content describes. Returns None if the alert is inactive. `Refused` (404) if the code was rotated or the
+    alert deleted: a body may arrive long after the request's head.
     """
-    with transaction(webhook.account_seq, at_once=False):
+    begin = transaction if picture is None else pictures.storing
+    with begin(webhook.account_seq, at_once=False):
         found = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
         now = clock.now_ms()
         event = _record_event(webhook.account_seq, found, content, now)
         if event and event[0].keeps_payload:
             alert_events.put_payload(event[0].alert_seq, payload, now)
+        if event and picture is not None:
+            pictures.keep(event[0], event[1], picture)
     return _attempt("alert", *event) if event else None
 
 

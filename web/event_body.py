@@ -5,8 +5,10 @@ Must not know what an event means.
 
 import re
 from codecs import BOM_UTF8
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
+
+from werkzeug.datastructures import FileStorage
 
 from web import multipart
 from web.context import request
@@ -21,13 +23,30 @@ BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign has white space before it
 LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
+WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole event: Slack's and Plex's, Discord's
 EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
 
 Payload = dict[str, Any]
 
 
-def parsed(raw: bytes) -> Payload:
+class Event(NamedTuple):
+    """An event, and the files that came with it."""
+
+    payload: Payload
+    files: list[FileStorage]
+
+
+def parsed(raw: bytes) -> Event:
     """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
+    if request.mimetype != MULTIPART or BEGINS_AS_JSON.match(raw) or not raw.strip():
+        return Event(_object(raw), [])
+    _refuse_compressed(raw)
+    form = multipart.parsed(raw, multipart.in_memory)
+    fields = {_storable(name): _storable(value) for name, value in form.fields.items(multi=True) if name is not None}
+    return Event(_of_form(fields), list(form.files.values()))
+
+
+def _object(raw: bytes) -> Payload:
     if BEGINS_AS_JSON.match(raw):
         return _of_json(raw)
     raw = raw.removeprefix(BOM_UTF8)
@@ -35,8 +54,6 @@ def parsed(raw: bytes) -> Payload:
         return _of_form(query())
     kind = request.mimetype
     _refuse_compressed(raw)
-    if kind == MULTIPART:
-        return _of_form(_multipart(raw))
     if kind == FORM and BEGINS_AS_FORM.match(raw):
         return _of_form(_fields(raw))
     if kind.endswith("xml") or (kind != "text/plain" and LOOKS_LIKE_XML.fullmatch(raw)):
@@ -73,22 +90,17 @@ def _storable(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def _multipart(raw: bytes) -> dict[str, str]:
-    form = multipart.parsed(raw, multipart.Nowhere)
-    return {_storable(name): _storable(value) for name, value in form.fields.items(multi=True) if name is not None}
-
-
 def _of_form(fields: dict[str, str]) -> Payload:
-    """The fields, or the JSON object that the field `payload` holds."""
+    """The fields, or the JSON object that one of `WHOLE` holds."""
     if not fields:
         raise Refused(400, EMPTY)
-    payload = fields.get("payload", "")
-    if not payload.lstrip().startswith("{"):
+    name = next((name for name in WHOLE if fields.get(name, "").lstrip().startswith("{")), None)
+    if name is None:
         return dict(fields)
     try:
-        return parse_event(payload.encode())
+        return parse_event(fields[name].encode())
     except Refused as refused:
-        raise Refused(400, f"{refused.message} It is in the form's field payload.") from None
+        raise Refused(400, f"{refused.message} It is in the form's field {name}.") from None
 
 
 def _refuse_compressed(raw: bytes) -> None:

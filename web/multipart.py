@@ -63,16 +63,5 @@ def too_many_fields() -> Refused:
 
 
 def in_memory(*_: Any, **__: Any) -> BytesIO:
-    """Where the content of a file goes that is wanted."""
+    """Where the content of a file goes."""
     return BytesIO()
-
-
-class Nowhere(BytesIO):
-    """Where the content of a file goes that nobody wants."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__()
-
-    def write(self, content: Any) -> int:
-        """Drop it."""
-        return len(content)

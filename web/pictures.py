@@ -80,6 +80,15 @@ def read_form() -> tuple[Fields, Content, bytes | None]:
         return fields, described(content, picture, files[0].filename or ""), picture.data
 
 
+def with_first(content: Content, files: Iterable[FileStorage]) -> tuple[Content, bytes | None]:
+    """An event's content with the first of its files that is a picture, if one can be kept, and that one's bytes."""
+    for file in _first_picture(files):
+        picture = cut_picture(data) if len(data := file.read()) <= MAX_PICTURE_BYTES else None
+        if picture:
+            return described(content, picture, file.filename or ""), picture.data
+    return content, None
+
+
 def _parts(raw: bytes) -> tuple[Fields, list[FileStorage]]:
     """The fields and the pictures. What begins as JSON is JSON, whatever it is called."""
     if raw.lstrip().startswith(b"{"):

@@ -65,11 +65,11 @@ def read_fields(*known: str) -> dict[str, Any]:
 
 
 def read_object(
-    make: Callable[[dict[str, Any]], Made],
-    parse: Callable[[bytes], dict[str, Any]] = parse_json,
+    make: Callable[[Any], Made],
+    parse: Callable[[bytes], Any] = parse_json,
     is_confirmed: bool = False,
 ) -> Made:
-    """What `make` builds from the object that `parse` finds in the body, which is then dropped.
+    """What `make` builds from what `parse` finds in the body, which is then dropped.
 
     `is_confirmed` if the credential is looked up again later, where it counts.
     """

@@ -12,8 +12,9 @@ from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import MetricColumns
 from store.senders import Webhook
-from web import challenges, event_body, guards, rate_limits
+from web import challenges, event_body, guards, pictures, rate_limits
 from web.context import current
+from web.event_body import Event
 from web.request_body import read_object
 from wire.errors import Refused
 from wire.json_text import as_json
@@ -68,8 +69,8 @@ def receive_event(short_code: str) -> Any:
     if isinstance(made, str):
         return challenges.answer(made)
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
-    content, kept, mistyped = made
-    sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), content, kept)
+    content, kept, picture, mistyped = made
+    sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), content, kept, picture)
     if sent is None:
         return _inactive()
     notification = sent.notification
@@ -78,13 +79,17 @@ def receive_event(short_code: str) -> Any:
     return {**answer, "warnings": mistyped} if mistyped else answer
 
 
-def _made(payload: Payload) -> tuple[Content, str | None, list[str]] | str:
-    """The event's content, its payload to keep, and warnings of mistyped fields; or the challenge to echo."""
+def _made(event: Event) -> tuple[Content, str | None, bytes | None, list[str]] | str:
+    """The event's content, its payload to keep, its picture, and warnings of mistyped fields; or a challenge."""
+    payload = event.payload
     if challenge := challenges.of_payload(payload):
         return challenge
     webhook = cast(Webhook, current().webhook)
     mistyped = [] if webhook.title_template else warnings(filter(_is_unknown, payload), FIELDS)
-    return alerts.rendered(webhook, payload), alerts.kept_payload(payload), mistyped
+    content, picture = alerts.rendered(webhook, payload), None
+    if event.files:
+        content, picture = pictures.with_first(content, event.files)
+    return content, alerts.kept_payload(payload), picture, mistyped
 
 
 def _is_unknown(name: str) -> bool:

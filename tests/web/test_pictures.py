@@ -9,6 +9,7 @@ from core import pictures
 from process.clock import DAY_MS
 from store import database
 from tests.support import picture_files as files
+from tests.support.alarms import detail
 from tests.support.ntfy_app import add_phone
 from tests.support.ntfy_publishing import LINK, assert_stored, publish
 from tests.support.picture_files import ELSEWHERE, jpeg_of
@@ -194,6 +195,28 @@ def test_beyond_the_turns_for_large_uploads_one_is_told_to_try_again(pro, monkey
     answer = send(pro, LARGEST)
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "10")
     assert answer.json["error"] == "Too many large files are being uploaded at once."
+
+
+# --- at an alert's address ---
+
+
+def event(alert, picture=PNG, name="thumb.png", more=()):
+    file = (BytesIO(picture), name)
+    return alert.post(data=MultiDict([("payload_json", '{"title": "Door"}'), ("files[0]", file), *more]))
+
+
+def test_the_first_picture_among_an_events_files_is_kept(service, owner):
+    others = [("log", (BytesIO(b"{}"), "a.txt")), ("files[1]", (BytesIO(files.gif_with_words()), "b.gif"))]
+    answer = event(service.alert("--image", ELSEWHERE), WITH_WORDS, more=others)
+    address = detail(owner, answer.json["notificationId"])["image"]
+    assert (shown(owner, address).data, shown(owner, address).content_type) == (PNG, "image/png")
+
+
+@each("picture", [PNG[:-1], b"", PAGE, jpeg_of(MAX_PICTURE_BYTES + 1)[:900_000]])
+def test_an_event_with_a_file_that_is_no_whole_picture_has_its_text(service, owner, picture):
+    answer = event(service.alert("--image", ELSEWHERE), picture)
+    assert answer.status_code == 200
+    assert detail(owner, answer.json["notificationId"])["image"] == ELSEWHERE
 
 
 # --- an Idempotency-Key -------------------------------------------------------------------------------------

@@ -74,10 +74,11 @@ def test_a_form_that_is_a_bare_key_or_a_sentence_is_a_text(owner, hook, data):
     assert last(owner) == ("nas", data)
 
 
-def test_the_texts_of_a_multipart_form_are_the_event_and_its_files_are_passed_over(shown):
+def test_the_texts_of_a_multipart_form_are_the_event_and_files_that_are_no_pictures_are_passed_over(shown):
     assert shown(parts(("title", "größe\0"), ("message", "a"), ("message", "b")), MULTIPART) == "größe\ufffd|b|-"
     payload = json.dumps({"title": "t", "message": "m"})
     assert shown(parts(("other", "x"), ("payload", payload)), MULTIPART) == "t|m|-"
+    assert shown(parts(("payload_json", payload)), MULTIPART) == "t|m|-"
     large = parts(("title", "t"), file=b"\r\n--y" * 100_000)
     assert shown(large, MULTIPART) == "t|-|-"
 
