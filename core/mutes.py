@@ -1,16 +1,13 @@
 """Mutes: what must not ring for a while. `core/holding.py` decides what they hold. Must not know requests."""
 
-import re
-from collections.abc import Callable
 from typing import Any
 
-from core import alerts, heartbeats, holding, metric_rules
-from models import Account, Alert, ApiKey
-from store import heartbeats as stored_heartbeats
-from store import metric_rules as stored_rules
+from core import holding, subjects
+from models import Account
 from store import mutes as stored
 from store.database import transaction
-from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, SUBJECTS, ListedMute
+from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, ListedMute
+from store.subjects import SUBJECTS
 from wire.errors import Refused
 from wire.notification import LIKE_SECONDS, looks_like_seconds
 from wire.validation import either
@@ -19,8 +16,6 @@ MAX_MUTES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 60, 366 * 86_400
 FIELDS = ("what", "id", "forS", "until", "mode", "urgentPasses")
 MODES = (HOLD, HISTORY)
-BY_NAME = re.compile(f"({'|'.join(SUBJECTS)}):(.+)", re.DOTALL)
-MAX_SHOWN = 100  # characters of what was not found
 
 
 # --- making, finding, ending --------------------------------------------------------------------------------
@@ -111,27 +106,6 @@ def _until(fields: dict[str, Any], now: int) -> int:
 # --- what is muted ------------------------------------------------------------------------------------------
 
 
-def _find_key(account_seq: int, id_: str) -> ApiKey:
-    key = ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)
-    if key is None:
-        raise Refused(404)
-    return key
-
-
-FIND: dict[str, Callable[[int, str], Any]] = {
-    "alert": alerts.find_alert,
-    "key": _find_key,
-    "heartbeat": heartbeats.find_heartbeat,
-    "rule": metric_rules.find_rule,
-}
-LISTS: dict[str, Callable[[int], list[Any]]] = {
-    "alert": Alert.of_account,
-    "key": lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None],
-    "heartbeat": stored_heartbeats.of_account,
-    "rule": stored_rules.of_account,
-}
-
-
 def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
     """The columns that name what is muted."""
     what, id_ = fields.get("what"), fields.get("id")
@@ -146,34 +120,12 @@ def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
         return {"what": ALL, "subject_seq": NO_SUBJECT}
     if not isinstance(id_, str):
         raise Refused(400, "id must be a string.", field="id")
-    return {"what": what, "subject_seq": FIND[what](account_seq, id_).seq}
+    return {"what": what, "subject_seq": subjects.find(account_seq, what, id_).seq}
 
 
 def named(account_seq: int, text: str) -> tuple[str, str | None]:
-    """What a person names as `all`, or as `alert:`, `key:`, `heartbeat:` or `rule:` with an id or a name, and its id.
-
-    A rule's name is that of its metric. `Refused` (400) for other words, (404) if there is none, (409) if several
-    have the name.
-    """
-    if text == ALL:
-        return ALL, None
-    found = BY_NAME.fullmatch(text)
-    if not found:
-        whats = ", ".join(f"{what}:NAME" for what in SUBJECTS)
-        raise Refused(400, f'Write all, or one of {whats}, not "{text[:MAX_SHOWN]}".')
-    what, name = found[1], found[2].strip()
-    listed = LISTS[what](account_seq)
-    alike = [one for one in listed if one.id == name] or [one for one in listed if name in _names(one)]
-    if not alike:
-        raise Refused(404, f'There is no {what} "{name[:MAX_SHOWN]}".')
-    if len(alike) > 1:
-        ids = ", ".join(one.id for one in alike[:5])
-        raise Refused(409, f'{len(alike)} {what}s have the name "{name}": use an id, such as {ids}.')
-    return what, alike[0].id
-
-
-def _names(one: Any) -> tuple[str, ...]:
-    return (one.metric_id, metric_rules.metric_title(one)) if hasattr(one, "metric_id") else (one.name,)
+    """What a person names as `all`, or as `core/subjects.py` takes it, and its id."""
+    return (ALL, None) if text == ALL else subjects.named(account_seq, text, beside=ALL)
 
 
 def subject_words(one: ListedMute) -> str:

@@ -4,13 +4,13 @@ import json
 from typing import Any, NamedTuple
 
 from models import new_id
+from store import subjects
 from store.database import run
-from store.metric_rules import NAME
 from store.rows import Query, add_row, columns, select_number, select_numbers
 from store.senders import Subject
 
 HOLD, HISTORY = "hold", "history"
-ALL, SUBJECTS = "all", ("alert", "key", "heartbeat", "rule")
+ALL = "all"
 NO_SUBJECT = 0
 
 
@@ -19,7 +19,7 @@ class Mute(NamedTuple):
 
     seq: int
     id: str
-    what: str  # one of `SUBJECTS`, or `ALL`
+    what: str  # one of `subjects.SUBJECTS`, or `ALL`
     subject_seq: int  # of the alert, the key, …; `NO_SUBJECT`
     mode: str
     urgent_passes: int
@@ -37,15 +37,10 @@ class ListedMute(NamedTuple):
 
 MUTE = columns(Mute, "m")
 OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} FROM mute m WHERE account_seq = ? ORDER BY seq")
-SUBJECT_ID = "coalesce(l.id, k.id, h.id, r.id)"
 LISTED = Query(
     ListedMute,
-    f"SELECT {MUTE}, {SUBJECT_ID}, coalesce(l.name, k.name, h.name, {NAME}, r.metric_id) FROM mute m"
-    " LEFT JOIN alert l ON m.what = 'alert' AND l.seq = m.subject_seq"
-    " LEFT JOIN api_key k ON m.what = 'key' AND k.seq = m.subject_seq"
-    " LEFT JOIN heartbeat h ON m.what = 'heartbeat' AND h.seq = m.subject_seq"
-    " LEFT JOIN metric_rule r ON m.what = 'rule' AND r.seq = m.subject_seq"
-    f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {SUBJECT_ID} IS NOT NULL) ORDER BY m.seq DESC",
+    f"SELECT {MUTE}, {subjects.ID}, {subjects.NAME} FROM mute m{subjects.joined('m')}"
+    f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {subjects.ID} IS NOT NULL) ORDER BY m.seq DESC",
 )
 NOTE = (
     "UPDATE account SET has_mutes = CASE WHEN EXISTS (SELECT 1 FROM mute WHERE account_seq = account.seq)"

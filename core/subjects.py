@@ -1,0 +1,70 @@
+"""What others may name: an alert, an API key, a heartbeat or a rule, found by its id or its name.
+
+Must not know requests.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from core import alerts, heartbeats, metric_rules
+from models import Alert, ApiKey
+from store import heartbeats as stored_heartbeats
+from store import metric_rules as stored_rules
+from store.subjects import SUBJECTS
+from wire.errors import Refused
+
+BY_NAME = re.compile(f"({'|'.join(SUBJECTS)}):(.+)", re.DOTALL)
+MAX_SHOWN = 100  # characters of what was not found
+
+
+def _find_key(account_seq: int, id_: str) -> ApiKey:
+    key = ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)
+    if key is None:
+        raise Refused(404)
+    return key
+
+
+FIND: dict[str, Callable[[int, str], Any]] = {
+    "alert": alerts.find_alert,
+    "key": _find_key,
+    "heartbeat": heartbeats.find_heartbeat,
+    "rule": metric_rules.find_rule,
+}
+LISTS: dict[str, Callable[[int], list[Any]]] = {
+    "alert": Alert.of_account,
+    "key": lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None],
+    "heartbeat": stored_heartbeats.of_account,
+    "rule": stored_rules.of_account,
+}
+
+
+def find(account_seq: int, what: str, id_: str) -> Any:
+    """The account's alert, key, heartbeat or rule with that id; `Refused` (404) when it has none."""
+    return FIND[what](account_seq, id_)
+
+
+def named(account_seq: int, text: str, beside: str = "") -> tuple[str, str]:
+    """What a person names as `alert:`, `key:`, `heartbeat:` or `rule:` with an id or a name, and its id.
+
+    A rule's name is that of its metric. `Refused` (400) for other words, of which `beside` may be one, (404) if there
+    is none, (409) if several have the name.
+    """
+    found = BY_NAME.fullmatch(text)
+    if not found:
+        words = f"{beside}, or one of" if beside else "one of"
+        whats = ", ".join(f"{what}:NAME" for what in SUBJECTS)
+        raise Refused(400, f'Write {words} {whats}, not "{text[:MAX_SHOWN]}".')
+    what, name = found[1], found[2].strip()
+    listed = LISTS[what](account_seq)
+    alike = [one for one in listed if one.id == name] or [one for one in listed if name in _names(one)]
+    if not alike:
+        raise Refused(404, f'There is no {what} "{name[:MAX_SHOWN]}".')
+    if len(alike) > 1:
+        ids = ", ".join(one.id for one in alike[:5])
+        raise Refused(409, f'{len(alike)} {what}s have the name "{name}": use an id, such as {ids}.')
+    return what, alike[0].id
+
+
+def _names(one: Any) -> tuple[str, ...]:
+    return (one.metric_id, metric_rules.metric_title(one)) if hasattr(one, "metric_id") else (one.name,)
