@@ -135,6 +135,7 @@ ROUTES = (
     rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification, ALL_KEYS),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification, SENDERS),
     rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification, SENDERS),
+    rest_route("POST", "/notifications/<id:notification_id>/snooze", rest.snooze_notification, OWNERS),
     *(
         rest_route(method, rule, handler, READERS if method == "GET" else OWNERS)
         for method, rule, handler in (*definitions.operations(), *mutes.operations())
@@ -212,10 +213,7 @@ ROUTES = (
     owners("POST", "/notifications/delete", dashboard.history.delete_chosen),
     owners("POST", "/notifications/acknowledge", dashboard.history.acknowledge_chosen),
     owners("POST", "/notifications/rows", dashboard.history.save_rows),
-    owners("GET", "/notifications/<notification_id>", dashboard.notification.show_notification),
-    owners("POST", "/notifications/<notification_id>/answer", dashboard.answers.answer_notification),
-    owners("POST", "/notifications/<notification_id>/acknowledge", dashboard.notification.acknowledge_notification),
-    owners("POST", "/notifications/<notification_id>/delete", dashboard.notification.delete_notification),
+    *(owners(*operation) for operation in dashboard.notification.operations()),
     owners("GET", "/alerts", dashboard.alerts.show_alerts),
     owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
     owners("POST", "/alerts/new", dashboard.alerts.create_alert),

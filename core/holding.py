@@ -12,11 +12,12 @@ from store.heartbeats import Beat
 from store.held_notifications import HeldGroup
 from store.metric_rules import Rule
 from store.mutes import ALL, HOLD, Mute
-from store.senders import AlertSender, Sender, Subject
+from store.senders import AlertSender, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
-FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule)  # what quiet hours and frequencies hold; others only mutes do
+# What quiet hours and frequencies hold; others only mutes do.
+FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule, SnoozedSender)
 PUSH, KEEP = "push", "keep"  # beside HOLD: what becomes of a notification; KEEP: it is only for the history
 MAX_ENDS = 100  # of windows and mutes in turn: they may follow each other without a gap
 

@@ -12,7 +12,8 @@ from process import clock
 from store import alarms, held_notifications, notifications
 from store import scheduled as queries
 from store.database import transaction
-from store.senders import find_receivers, find_sender
+from store.notifications import NotificationRow
+from store.senders import Receivers, Sender, find_receivers, find_sender
 
 RELEASED_AT_ONCE = 100
 WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
@@ -46,22 +47,25 @@ def _release_some() -> bool:
 
 
 def _release(seq: int, account_seq: int, now: int) -> None:
-    """Begin the delivery to the chosen devices, or to all that there are now, or hold it while it is muted.
-
-    Call inside `transaction()`.
-    """
     notification = notifications.one(seq)
-    content = notification.content
-    if is_expired(content, now):  # the service was away
+    if is_expired(notification.content, now):  # the service was away
         notifications.release(seq, "failed", now)
         alarms.end([seq], "expired")
         return
-    sender = find_sender(seq)
-    pushed = recording.to_push_now(sender, content.priority, find_receivers(account_seq), now)
+    deliver(notification, find_sender(seq), find_receivers(account_seq), now)
+
+
+def deliver(notification: NotificationRow, sender: Sender, there: Receivers, now: int) -> None:
+    """Begin the delivery of a stored notification to the chosen devices, or to all that are `there`, or hold it.
+
+    Call inside `transaction()`.
+    """
+    seq, priority = notification.seq, notification.content.priority
+    pushed = recording.to_push_now(sender, priority, there, now)
     if pushed is None:
         notifications.release(seq, "held", now)
         held_notifications.add(notification, sender)
         return
     found = chosen(pushed, queries.chosen_devices(seq))
-    notifications.release(seq, recording.first_status(found, content.priority), now)
+    notifications.release(seq, recording.first_status(found, priority), now)
     recording.begin(notification, found, now, now)

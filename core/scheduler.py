@@ -25,6 +25,7 @@ from core import (
     recent_requests,
     retries,
     scheduled,
+    snoozes,
     storage,
 )
 from models import ApiKey
@@ -64,6 +65,7 @@ DELIVERIES = (
 )
 TIMED = (
     Job("release scheduled sends", scheduled.release_due),
+    Job("push what was snoozed again", snoozes.release_due),
     Job("check heartbeats and rules", heartbeat_checks.check_due),
     Job("repeat until acknowledged", alarms.repeat_due),
 )

@@ -1,14 +1,19 @@
 """The page of a notification: its status on each device, its alarm, actions."""
 
-from flask import redirect, render_template
+from collections.abc import Callable, Iterator
 
-from core import alarms, deletion, plans
+from flask import flash, redirect, render_template
+
+from core import alarms, deletion, plans, snoozes
 from dashboard import history, page
+from dashboard.answers import answer_notification
 from dashboard.page import Page
 from process import clock
+from process.clock import HOUR_MS
 from providers import PROVIDERS
 from store import alarms as stored_alarms
 from store import buttons, deliveries, held_notifications, notifications
+from store.notifications import Entry
 from web.context import current, request
 from wire.errors import Refused
 
@@ -19,10 +24,7 @@ MAX_SHOWN_ALIKE = 100
 
 def show_notification(notification_id: str) -> Page:
     """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
-    account, now = current().account, clock.now_ms()
-    entry = notifications.find(account.seq, notification_id, plans.history_begin(account.plan, now))
-    if entry is None:
-        raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
+    account, entry = current().account, _find(notification_id)
     lines = held_notifications.lines(entry.seq, MAX_SHOWN_OF_DIGEST) if entry.is_digest else []
     alike = [] if entry.is_digest else history.alike(entry.seq)
     return render_template(
@@ -36,8 +38,19 @@ def show_notification(notification_id: str) -> Page:
         contents=notifications.entries(lines),
         replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
+        can_snooze=not entry.is_digest and snoozes.may_snooze(entry),
+        snoozed_until=snoozes.snoozed_until(entry),
         given=buttons.answer_to(entry.seq) if entry.content.actions else None,
     )
+
+
+def _find(notification_id: str) -> Entry:
+    account = current().account
+    since = plans.history_begin(account.plan, clock.now_ms())
+    entry = notifications.find(account.seq, notification_id, since)
+    if entry is None:
+        raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
+    return entry
 
 
 def acknowledge_notification(notification_id: str) -> Page:
@@ -48,7 +61,34 @@ def acknowledge_notification(notification_id: str) -> Page:
     return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
 
 
+def snooze_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/snooze, for `hour` or until `morning`, as the field `until` says."""
+    account, now = current().account, clock.now_ms()
+    _find(notification_id)
+    morning = snoozes.next_morning(now, account.time_zone)
+    until = {"hour": now + HOUR_MS, "morning": morning}.get(request.form.get("until", ""))
+    if until is None:
+        raise Refused(400, "Choose until when it is snoozed.")
+    try:
+        snoozes.snooze(account.seq, account.plan, notification_id, until, now)
+    except Refused as refused:
+        flash(refused.message, "error")
+    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
+
+
 def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
+
+
+def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
+    """Method, address below `/app` and handler of each request about one notification."""
+    for method, rule, handler in (
+        ("GET", "", show_notification),
+        ("POST", "/answer", answer_notification),
+        ("POST", "/acknowledge", acknowledge_notification),
+        ("POST", "/snooze", snooze_notification),
+        ("POST", "/delete", delete_notification),
+    ):
+        yield method, f"/notifications/<notification_id>{rule}", handler

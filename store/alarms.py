@@ -74,7 +74,8 @@ WAITING = Query(
     WaitingAlarm,
     f"SELECT {columns(WaitingAlarm, 'n', repeats='a.repeats')} FROM alarm a"
     " JOIN notification n ON n.seq = a.notification_seq"
-    " WHERE a.account_seq = ? AND a.state = 'waiting' AND a.ends_at IS NOT NULL ORDER BY n.seq",
+    " WHERE a.account_seq = ? AND a.state = 'waiting' AND a.ends_at IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM snooze WHERE notification_seq = n.seq AND until IS NOT NULL) ORDER BY n.seq",
 )
 DUE = Query(
     DueAlarm,
@@ -128,13 +129,23 @@ def begin(notification_seqs: Iterable[int], now: int) -> None:
     run(BEGIN, {"now": now, "seqs": json.dumps(list(notification_seqs))})
 
 
+def pause(notification_seq: int) -> None:
+    """Push no more repeats of a waiting notification until `begin`; call inside `transaction()`."""
+    run("UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
+
+
+def begin_anew(notification_seq: int) -> None:
+    """Let `begin` start the repeats of a waiting notification afresh; call inside `transaction()`."""
+    run("UPDATE alarm SET ends_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
+
+
 def find(notification_seq: int) -> Alarm | None:
     """The alarm of a notification that repeats, or did."""
     return FIND.first((notification_seq,))
 
 
 def waiting(account_seq: int) -> list[WaitingAlarm]:
-    """The account's notifications that repeat now, the oldest first."""
+    """The account's notifications that repeat now, the oldest first; without those that are snoozed."""
     return WAITING.all((account_seq,))
 
 

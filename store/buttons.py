@@ -80,6 +80,12 @@ def add(token_hash: bytes, notification_seq: int, device_seq: int, position: int
     run(ADD, (token_hash, notification_seq, device_seq, position, expires_at))
 
 
+def extend(notification_seq: int, expires_at: int) -> None:
+    """Let a notification's buttons work until then at least; call inside `transaction()`."""
+    statement = "UPDATE button SET expires_at = ? WHERE notification_seq = ? AND expires_at < ?"
+    run(statement, (expires_at, notification_seq, expires_at))
+
+
 def pressed(token_hash: bytes, now: int) -> PressedButton | None:
     """The button with this token, if it has not expired and the owner has not removed its device."""
     return PRESSED.first((token_hash, now))

@@ -272,3 +272,8 @@ def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
     """Delete these deliveries, as if the device had never been asked; call inside `transaction()`."""
     run(FORGET, (device_seq, json.dumps(notification_seqs)))
+
+
+def forget_all(notification_seq: int) -> None:
+    """Delete the deliveries of a notification that is to be delivered again; call inside `transaction()`."""
+    run("DELETE FROM delivery WHERE notification_seq = ?", (notification_seq,))

@@ -11,11 +11,13 @@ from store.database import AFTER_ALL, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
-from store.senders import QUIET_HOURS_OF_ALERT, Sender, Subject
+from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
-KINDS = ("alert", "key", "heartbeat", "rule", "owner")  # of senders, by `held.kind`
-ALERT, HEARTBEAT, RULE = (KINDS.index(kind) for kind in ("alert", "heartbeat", "rule"))
+# Of senders, by `held.kind`. The last two are of what was snoozed, which quiet hours hold, too.
+KINDS = ("alert", "key", "heartbeat", "rule", "owner", "key", "owner")
+ALERT, KEY, OWNER = (KINDS.index(kind) for kind in ("alert", "key", "owner"))
+OF_SNOOZED = {kind: place for place, kind in enumerate(KINDS)}
 
 
 class HeldGroup(NamedTuple):
@@ -62,7 +64,7 @@ INSERT = (
     "INSERT INTO held (notification_seq, account_seq, kind, sender_seq, created_at, priority, expires_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-FOLLOWING = f"h.kind IN ({ALERT}, {HEARTBEAT}, {RULE})"  # the quiet hours
+FOLLOWING = f"h.kind NOT IN ({KEY}, {OWNER})"  # the quiet hours
 OF_GROUP = {
     "time_zone": "a.time_zone",
     "has_mutes": "a.has_mutes",
@@ -131,7 +133,8 @@ SETTLE = (
 def add(notification: NotificationRow, sender: Sender) -> None:
     """Hold a notification whose status is `held`; call inside the transaction that makes it."""
     content, (kind, sender_seq) = notification.content, sender.subject
-    group = (sender.account_seq, KINDS.index(kind), sender_seq)
+    number = OF_SNOOZED[kind] if isinstance(sender, SnoozedSender) else KINDS.index(kind)
+    group = (sender.account_seq, number, sender_seq)
     priority = content.priority or DEFAULT_PRIORITY
     run(INSERT, (notification.seq, *group, notification.created_at, priority, content.expires_at))
 

@@ -107,6 +107,26 @@ class StoredSender(NamedTuple):
         return OWNER if self.key_seq is None else ("key", self.key_seq)
 
 
+class SnoozedSender(NamedTuple):
+    """The sender of a notification that was snoozed: at the end, quiet hours hold it as an event, whoever sent it."""
+
+    account_seq: int
+    email: str
+    time_zone: str
+    key_seq: int | None
+    alert_seq: int | None
+    kind: str
+    sender_seq: int
+    quiet_hours: str | None  # also None for an alert that ignores them
+    urgent_passes_quiet_hours: int
+    frequency: str  # 'instant': its owner chose the time
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return self.kind, self.sender_seq
+
+
 class Watch:
     """A heartbeat or a rule on a metric as a sender: it has no key and no alert.
 
@@ -204,6 +224,25 @@ STORED = Query(
     f"SELECT {columns(StoredSender, 'n', key_seq='n.api_key_seq', **OF_ACCOUNT)}"
     " FROM notification n JOIN account a ON a.seq = n.account_seq WHERE n.seq = ?",
 )
+SNOOZED_PARTS = {
+    "key_seq": "n.api_key_seq",
+    "kind": (
+        "CASE WHEN n.alert_seq IS NOT NULL THEN 'alert' WHEN n.api_key_seq IS NOT NULL THEN 'key'"
+        " WHEN b.seq IS NOT NULL THEN 'heartbeat' WHEN r.seq IS NOT NULL THEN 'rule' ELSE 'owner' END"
+    ),
+    "sender_seq": "coalesce(n.alert_seq, n.api_key_seq, b.seq, r.seq, 0)",
+    "quiet_hours": QUIET_HOURS_OF_ALERT,
+    "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
+    "frequency": "'instant'",
+}
+BY_NEITHER = "n.account_seq AND n.api_key_seq IS NULL AND n.alert_seq IS NULL"
+SNOOZED = Query(  # a heartbeat or a rule is known by the tag of what it tells
+    SnoozedSender,
+    f"SELECT {columns(SnoozedSender, 'n', **SNOOZED_PARTS, **OF_ACCOUNT)}"
+    " FROM notification n JOIN account a ON a.seq = n.account_seq LEFT JOIN alert l ON l.seq = n.alert_seq"
+    f" LEFT JOIN heartbeat b ON b.account_seq = {BY_NEITHER} AND n.tag = 'heartbeat ' || b.id"
+    f" LEFT JOIN metric_rule r ON r.account_seq = {BY_NEITHER} AND n.tag = 'rule ' || r.id WHERE n.seq = ?",
+)
 LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
     " ORDER BY removed_at DESC, seq DESC LIMIT 1"
@@ -244,6 +283,11 @@ def find_webhook(short_code: str) -> Webhook | None:
 def find_sender(notification_seq: int) -> StoredSender:
     """The sender of a stored notification, which must exist and come from no alert."""
     return STORED.one((notification_seq,))
+
+
+def find_snoozed_sender(notification_seq: int) -> SnoozedSender:
+    """The sender of a notification that was snoozed, which must exist."""
+    return SNOOZED.one((notification_seq,))
 
 
 def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None, now: int = 0) -> Receivers:

@@ -37,7 +37,7 @@ class Found(NamedTuple):
     begun_at: int
     is_pending: int
     is_repeating: int
-    repeats: int
+    repeats: int  # with those at the end of a snooze
     is_acknowledged: int  # on another device, in the web app or by a program
     acknowledged_on: str | None  # the device's name
 
@@ -71,7 +71,7 @@ OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
     "is_pending": f"{PENDING} AS is_pending",
     "is_repeating": "CASE r.state WHEN 'waiting' THEN 1 ELSE 0 END AS is_repeating",
-    "repeats": "coalesce(r.repeats, 0)",
+    "repeats": "coalesce(r.repeats, 0) + coalesce((SELECT times FROM snooze WHERE notification_seq = n.seq), 0)",
     "is_acknowledged": f"CASE WHEN {ELSEWHERE} THEN 1 ELSE 0 END",
     "acknowledged_on": "(SELECT name FROM device WHERE seq = r.device_seq)",
 }

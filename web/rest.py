@@ -13,7 +13,7 @@ from typing import Any
 
 from itsdangerous import Signer
 
-from core import accounts, alarms, api_keys, deletion, delivery, devices, local_time, long_poll
+from core import accounts, alarms, api_keys, deletion, delivery, devices, local_time, long_poll, snoozes
 from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
 from models import ApiKey, Device
@@ -232,6 +232,14 @@ def acknowledge_notification(notification_id: str) -> Payload:
     return {"ok": True, "notification": _detail(_entry(notification_id))}
 
 
+def snooze_notification(notification_id: str) -> Payload:
+    """POST /api/v1/notifications/{id}/snooze."""
+    _entry(notification_id)
+    for_s, caller, now = read_object(snoozes.checked), current().caller, clock.now_ms()
+    snoozes.snooze(caller.account_seq, caller.plan, notification_id, now + for_s * 1000, now)
+    return {"ok": True, "notification": _detail(_entry(notification_id))}
+
+
 def delete_notification(notification_id: str) -> Payload:
     """DELETE /api/v1/notifications/{id}."""
     deletion.delete_notification(current().caller.account_seq, notification_id, own_key(current().caller))
@@ -393,6 +401,8 @@ def _detail(entry: Entry) -> Payload:
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by and _reaches(entry.replaced_by):
         detail["replacedBy"] = entry.replaced_by
+    if snoozed_until := snoozes.snoozed_until(entry):
+        detail["snoozedUntil"] = snoozed_until
     given = buttons.answer_to(entry.seq) if entry.content.actions else None
     if given:
         action = entry.content.actions[given.position]

@@ -201,3 +201,18 @@ def test_a_scheduled_notification_is_fetched_at_its_time(owner, android, moved_c
     assert android.messages() == []
     repeat(owner, moved_clock)
     assert android.bodies() == ["later"]
+
+
+def test_at_the_end_of_a_snooze_a_stream_and_a_poll_have_another_message(owner, android, moved_clock):
+    stream = Stream(android)
+    sent = owner.post("/notifications/send", {"title": "Fire", "body": "out"}).json["notification"]["id"]
+    assert [one["id"] for one in stream.new()] == [sent]
+    assert owner.post(f"/notifications/{sent}/snooze", {"forS": 3600}).status_code == 200
+    moved_clock.advance(3599)
+    owner.service.work()
+    assert stream.new() == [] and android.messages(f"since={sent}") == []
+    moved_clock.advance(1)
+    owner.service.work()
+    assert [one["id"] for one in stream.new()] == [f"{sent}-1"]
+    assert [one["id"] for one in android.messages(f"since={sent}")] == [f"{sent}-1"]
+    assert android.messages(f"since={sent}-1") == []

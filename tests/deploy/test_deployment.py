@@ -503,4 +503,5 @@ def test_the_page_on_security_names_every_table():
         "picture",
         *of_the_service,
         "session",
+        "snooze",
     }

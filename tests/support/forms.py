@@ -111,7 +111,7 @@ class Forms:
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
             "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
-            "hours": "sa 01:00-02:00",
+            "hours": "sa 01:00-02:00", "until": "hour",
             "code": self.ids["<code>"], "number": self.number, "answer": "yes", "dense": "1",
         }  # fmt: skip
 

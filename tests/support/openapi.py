@@ -97,7 +97,7 @@ class World:
         """Make what the operation's path names, and return its id."""
         if operation.id == "revokeApiKey":
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
-        if operation.id in ("getNotification", "deleteNotification"):
+        if operation.id in ("getNotification", "deleteNotification", "snoozeNotification"):
             return self.caller.send().json["notification"]["id"]
         if operation.id in ("showButton", "pressButton"):
             device = self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]

@@ -1,0 +1,118 @@
+"""Snoozes: a notification is pushed again at a time that its owner chose, unless it is done with by then.
+
+Then it is delivered as if it came at that time: mutes and quiet hours hold it as an event. Must not know requests.
+"""
+
+import logging
+from typing import Any
+
+from core import local_time, scheduled
+from core.attempts import is_expired
+from core.buttons import LIFE_MS
+from core.pieces import ROWS
+from core.plans import history_begin
+from process import clock
+from process.faults import log_fault
+from store import alarms, buttons, deliveries, held_notifications, notifications
+from store import snoozes as stored
+from store.database import transaction
+from store.notifications import Entry
+from store.senders import find_receivers, find_snoozed_sender
+from wire.errors import Refused
+from wire.notification import MIN_PRIORITY
+from wire.validation import only_known
+
+MIN_FOR_S, MAX_FOR_S = 60, 604_800
+MORNING = (9, 0)
+SNOOZED_BEFORE = "It was snoozed before this device had it."
+
+log = logging.getLogger("pocketbell")
+
+
+def checked(sent: dict[str, Any]) -> int:
+    """For how many seconds a request snoozes; `Refused` (400) names a wrong field."""
+    for_s = only_known(sent, "forS").get("forS")
+    if for_s is None:
+        raise Refused(400, "forS is required.", field="forS")
+    if type(for_s) is not int or not MIN_FOR_S <= for_s <= MAX_FOR_S:
+        raise Refused(400, f"forS must be a whole number of seconds from {MIN_FOR_S} to {MAX_FOR_S:,}.", field="forS")
+    return for_s
+
+
+def next_morning(now: int, zone: str) -> int:
+    """Tomorrow at 9:00 by the clock in `zone`, in ms."""
+    return local_time.at_clock(now, 1, MORNING, zone)
+
+
+def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: int) -> None:
+    """Push a notification again at a time (ms), and not before; a snooze replaces an earlier one.
+
+    `Refused` (404) when the account has none with that id, (409) if nothing is left to push, (400) if by then
+    nothing would be.
+    """
+    with transaction(account_seq):
+        entry = notifications.find(account_seq, notification_id, history_begin(plan, now))
+        if entry is None or entry.is_digest:
+            raise Refused(404)
+        if why_not := _why_not(entry):
+            raise Refused(409, why_not)
+        if is_expired(entry.content, until):
+            raise Refused(400, "The notification expires before that.", field="forS")
+        if notifications.find(account_seq, notification_id, history_begin(plan, until)) is None:
+            raise Refused(400, "The notification is too old by then: the history no longer has it.", field="forS")
+        stored.put(entry.seq, account_seq, until)
+        alarms.pause(entry.seq)
+        if entry.status == "pending":
+            deliveries.end([entry.seq], SNOOZED_BEFORE, now)
+            notifications.settle(entry.seq)
+
+
+def snoozed_until(entry: Entry) -> int | None:
+    """When a notification is pushed again (ms); None if it is not snoozed, or is done with."""
+    return None if _is_done(entry) else stored.until(entry.seq)
+
+
+def may_snooze(entry: Entry) -> bool:
+    """Whether a notification can be snoozed."""
+    return _why_not(entry) is None
+
+
+def _why_not(entry: Entry) -> str | None:
+    """Why a notification is not to be pushed again, as a sentence; None if it may be."""
+    if entry.status == "held":
+        return "This notification is held: it was not pushed yet."
+    if entry.content.priority == MIN_PRIORITY:
+        return "Notifications of priority 1 are not pushed."
+    return "This notification was answered, acknowledged or replaced already." if _is_done(entry) else None
+
+
+def _is_done(entry: Entry) -> bool:
+    return bool(entry.is_replaced or buttons.is_answered(entry.seq))
+
+
+def release_due(now: int) -> bool:
+    """Push what was snoozed until now again; returns whether more is left."""
+    found = stored.due(now, ROWS)
+    for account_seq, seq in found:
+        try:
+            with transaction(account_seq):
+                _release(seq, clock.now_ms())
+        except Exception as error:  # the others must not wait for this one
+            log_fault(log, "A snoozed notification could not be pushed again", error)
+    return len(found) == ROWS
+
+
+def _release(seq: int, now: int) -> None:
+    """Deliver it again unless it is done with, or another process was faster; call inside `transaction()`."""
+    if not stored.end(seq, now):
+        return
+    notification = notifications.one(seq)
+    if notifications.is_replaced(seq) or buttons.is_answered(seq) or is_expired(notification.content, now):
+        return
+    stored.count(seq)
+    held_notifications.remove([seq])  # from now on it has not the status of its digest
+    deliveries.forget_all(seq)
+    alarms.begin_anew(seq)
+    buttons.extend(seq, now + LIFE_MS)
+    sender = find_snoozed_sender(seq)
+    scheduled.deliver(notification._replace(created_at=now), sender, find_receivers(sender.account_seq), now)

@@ -1,0 +1,40 @@
+"""The table of notifications that are pushed again at a time that their owner chose. Callers pass the time."""
+
+from store.database import run
+from store.enabled import OF_ENABLED
+from store.rows import select_number
+
+PUT = (
+    "INSERT INTO snooze (notification_seq, account_seq, until) VALUES (?, ?, ?)"
+    " ON CONFLICT (notification_seq) DO UPDATE SET until = excluded.until"
+)
+DUE = (
+    f"SELECT account_seq, notification_seq FROM snooze WHERE until <= ? AND account_seq {OF_ENABLED}"
+    " ORDER BY until LIMIT ?"
+)
+END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
+
+
+def put(notification_seq: int, account_seq: int, until: int) -> None:
+    """Snooze a notification, in place of an earlier snooze of it; call inside `transaction()`."""
+    run(PUT, (notification_seq, account_seq, until))
+
+
+def due(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` snoozes whose time has come: the account of each, and the notification's seq."""
+    return run(DUE, (now, limit)).fetchall()
+
+
+def end(notification_seq: int, now: int) -> bool:
+    """End a snooze whose time has come; whether this process did. Call inside `transaction()`."""
+    return run(END, (notification_seq, now)).rowcount > 0
+
+
+def count(notification_seq: int) -> None:
+    """Note that the notification is pushed again; call inside `transaction()`."""
+    run("UPDATE snooze SET times = times + 1 WHERE notification_seq = ?", (notification_seq,))
+
+
+def until(notification_seq: int) -> int | None:
+    """When a notification is to be pushed again; None if it is not snoozed."""
+    return select_number("SELECT until FROM snooze WHERE notification_seq = ?", (notification_seq,))

@@ -1,0 +1,265 @@
+"""Snoozes: when a notification is pushed again, what ends that, and what holds it then."""
+
+import pytest
+
+from core import snoozes
+from tests.support.accounts import OWNER
+from tests.support.alarms import acknowledge, bodies, detail, ring, rung
+from tests.support.buttons import ANSWERS, paths, press
+from tests.support.devices import subscribe
+from tests.support.heartbeats import Pinged
+from tests.support.holding import digest_of, held, shown, statuses
+from tests.support.mutes import key_id, mute, unmute
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+
+def send(caller, body="finished", **more):
+    """Send a notification, and return its id."""
+    answer = caller.post("/notifications/send", {"title": "Backup", "body": body, **more})
+    assert answer.status_code == 200, answer.json
+    return answer.json["notification"]["id"]
+
+
+def snooze(caller, id_, for_s=HOUR_S):
+    """Snooze a notification, and return it as it is answered."""
+    answer = caller.post(f"/notifications/{id_}/snooze", {"forS": for_s})
+    assert answer.status_code == 200, answer.json
+    return answer.json["notification"]
+
+
+# --- when it is pushed again ----------------------------------------------------------------------------------
+
+
+def test_it_is_pushed_again_once_exactly_at_its_time(owner, browser, passes, moved_clock):
+    id_ = send(owner)
+    snoozed = snooze(owner, id_)
+    assert snoozed == {**detail(owner, id_), "snoozedUntil": moved_clock.ms + HOUR_S * 1000}
+    passes(HOUR_S - 1)
+    assert len(browser.pushes) == 1
+    passes(1)
+    assert bodies(browser) == ["finished"] * 2
+    assert (detail(owner, id_)["status"], "snoozedUntil" in detail(owner, id_)) == ("delivered", False)
+    passes(2 * DAY_S)
+    assert len(browser.pushes) == 2 and len(owner.listed()) == 1
+
+
+def test_a_second_snooze_replaces_the_first(owner, browser, passes):
+    id_ = send(owner)
+    snooze(owner, id_)
+    passes(MINUTE_S)
+    snooze(owner, id_, 2 * HOUR_S)
+    passes(HOUR_S)
+    assert len(browser.pushes) == 1
+    passes(HOUR_S)
+    assert len(browser.pushes) == 2
+    snooze(owner, id_, 60)
+    passes(60)
+    assert len(browser.pushes) == 3
+
+
+def test_it_goes_to_the_devices_that_there_are_then(owner, browser, push_service, passes):
+    id_ = send(owner)
+    snooze(owner, id_)
+    other = subscribe(owner, push_service)
+    passes(HOUR_S)
+    assert (bodies(browser), bodies(other)) == (["finished"] * 2, ["finished"])
+    assert [one["status"] for one in detail(owner, id_)["deliveries"]] == ["delivered"] * 2
+
+
+def test_a_push_that_fails_then_is_retried_for_a_day(owner, browser, passes):
+    id_ = send(owner)
+    snooze(owner, id_, 7 * DAY_S)
+    browser.then(503)
+    passes(7 * DAY_S)
+    assert detail(owner, id_)["status"] == "pending"
+    passes(HOUR_S)
+    assert (bodies(browser)[-1], detail(owner, id_)["status"]) == ("finished", "delivered")
+
+
+def test_what_no_device_has_yet_is_not_tried_before(owner, browser, passes):
+    browser.then(503)
+    id_ = send(owner)
+    tried = len(browser.pushes)
+    assert snooze(owner, id_)["deliveries"][0]["error"] == snoozes.SNOOZED_BEFORE
+    passes(HOUR_S - 1)
+    assert len(browser.pushes) == tried
+    passes(1)
+    assert (len(browser.pushes), detail(owner, id_)["status"]) == (tried + 1, "delivered")
+
+
+def test_one_that_came_in_a_digest_comes_as_itself(service, owner, browser, night, until, works):
+    ids = held(service.alert(), "a", "b")
+    until("2026-11-22T07:00")
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    snooze(owner, ids[0])
+    until("2026-11-22T08:00")
+    works()
+    assert shown(browser)[1:] == [("MCP - Backups", "a")] and statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
+def test_its_buttons_work_when_it_comes_again_a_week_later(service, owner, browser, passes):
+    id_ = send(owner, actions=ANSWERS)
+    passes(60)
+    snooze(owner, id_, 7 * DAY_S)
+    passes(7 * DAY_S)
+    assert len(browser.messages) == 2 and press(service, paths(browser)["Yes"]).status_code == 200
+    assert detail(owner, id_)["answer"]["label"] == "Yes"
+
+
+def test_what_was_answered_is_not_pushed_again(service, owner, browser, passes):
+    id_ = send(owner, actions=ANSWERS)
+    snooze(owner, id_)
+    assert press(service, paths(browser)["No"]).status_code == 200
+    passes(HOUR_S)
+    assert len(browser.messages) == 1 and "snoozedUntil" not in detail(owner, id_)
+
+
+# --- what ends it ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["acknowledged", "replaced", "deleted"])
+def test_what_is_done_with_is_not_pushed_again(owner, browser, passes, end):
+    id_ = ring(owner, tag="t")
+    snooze(owner, id_)
+    if end == "acknowledged":
+        acknowledge(owner, id_)
+    elif end == "replaced":
+        send(owner, "newer", tag="t")
+    else:
+        owner.delete(f"/notifications/{id_}")
+    passes(2)
+    pushed = len(browser.pushes)
+    passes(HOUR_S)
+    assert len(browser.pushes) == pushed
+    if end != "deleted":
+        assert "snoozedUntil" not in detail(owner, id_)
+
+
+def test_repeats_end_until_then_and_begin_anew(owner, browser, passes):
+    id_ = ring(owner, every_s=60, for_s=HOUR_S)
+    passes(60)
+    assert rung(owner, id_) == ("waiting", 1)
+    snooze(owner, id_, 2 * HOUR_S)
+    passes(60)
+    passes(2 * HOUR_S - 61)
+    assert rung(owner, id_) == ("waiting", 1) and len(browser.pushes) == 2
+    passes(1)
+    assert len(browser.pushes) == 3
+    passes(60)
+    assert rung(owner, id_) == ("waiting", 2) and len(browser.pushes) == 4
+
+
+def test_it_is_acknowledged_on_the_other_devices_while_it_is_snoozed(owner, browser, passes):
+    id_ = ring(owner)
+    snooze(owner, id_)
+    acknowledge(owner, id_)
+    passes(1)
+    assert bodies(browser)[-1] == "Acknowledged."
+
+
+# --- what holds it then ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["all", "key"])
+def test_a_mute_holds_it(owner, browser, passes, what):
+    id_ = send(owner)
+    snooze(owner, id_)
+    muted = mute(owner, what, key_id(owner) if what == "key" else None, 2 * HOUR_S)
+    passes(HOUR_S)
+    assert (len(browser.pushes), detail(owner, id_)["status"]) == (1, "held")
+    unmute(owner, muted)
+    passes(1)
+    assert (bodies(browser), detail(owner, id_)["status"]) == (["finished"] * 2, "delivered")
+
+
+def test_quiet_hours_hold_it_as_an_event_whoever_sent_it(service, owner, browser, night, until, works):
+    hook, passing = service.alert("--follow-quiet-hours"), service.alert("--ignore-quiet-hours", name="Always")
+    service.flask("send", OWNER, "Note", "by hand")
+    ids = {one["body"]: one["id"] for one in owner.listed()} | {"sent": send(owner, "sent")}
+    ids["passing"] = passing.post({"message": "passing"}).json["notificationId"]
+    for id_ in ids.values():
+        snooze(owner, id_)
+    held(hook, "event")
+    until("2026-11-22T00:00")
+    works()
+    assert statuses(owner) == {"by hand": "held", "sent": "held", "passing": "delivered", "event": "held"}
+    until("2026-11-22T07:00")
+    works()
+    assert shown(browser)[-1] == digest_of("Note: by hand", "Backup: sent", "Backups: event")
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+def test_a_mute_of_a_heartbeat_holds_what_it_told(service, owner, browser, passes):
+    beat = Pinged(service, owner, "--period", "1h")
+    beat.ping("/fail")
+    passes(1)
+    (told,) = owner.listed()
+    snooze(owner, told["id"])
+    mute(owner, "heartbeat", beat.id, 2 * HOUR_S)
+    passes(HOUR_S)
+    assert detail(owner, told["id"])["status"] == "held"
+
+
+def test_a_frequency_does_not_delay_it(service, owner, browser, passes):
+    hook = service.alert("--frequency", "1d")
+    (id_,) = held(hook, "a")
+    passes(DAY_S)
+    snooze(owner, id_)
+    passes(HOUR_S)
+    assert bodies(browser) == ["a", "a"]
+
+
+def test_one_that_is_held_then_and_repeats_begins_to_when_it_is_released(owner, browser, passes):
+    id_ = ring(owner)
+    snooze(owner, id_)
+    mute(owner, for_s=2 * HOUR_S, urgentPasses=False)
+    passes(HOUR_S)
+    passes(60)
+    assert rung(owner, id_) == ("waiting", 0) and len(browser.pushes) == 1
+    passes(HOUR_S)
+    assert len(browser.pushes) == 2
+    passes(60)
+    assert rung(owner, id_) == ("waiting", 1) and len(browser.pushes) == 3
+
+
+# --- what can be snoozed --------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_pushed_again_is_refused_with_the_reason(service, owner, browser, moved_clock):
+    mute(owner, "alert", (hook := service.alert()).id)
+    (is_held,) = held(hook, "a")
+    least, replaced = send(owner, priority=1), send(owner, tag="t")
+    newer = send(owner, tag="t")
+    seen = ring(owner)
+    acknowledge(owner, seen)
+    short = send(owner, expiresAt=moved_clock.ms + HOUR_S * 1000)
+    for id_, status, part in (
+        (is_held, 409, "held"),
+        (least, 409, "priority 1"),
+        (replaced, 409, "replaced"),
+        (seen, 409, "acknowledged"),
+        (short, 400, "expires"),
+        (newer.replace(newer[-1], "0" if newer[-1] != "0" else "1"), 404, ""),
+    ):
+        answer = owner.post(f"/notifications/{id_}/snooze", {"forS": HOUR_S})
+        assert (answer.status_code, part in answer.json["error"]) == (status, True), answer.json
+
+
+@pytest.mark.parametrize("for_s", [59, 604_801, True, 60.0, "60", None, 10**40, -60, [60]])
+def test_a_wrong_length_is_refused(owner, browser, for_s):
+    answer = owner.post(f"/notifications/{send(owner)}/snooze", {"forS": for_s})
+    assert answer.status_code == 400 and "forS" in answer.json["error"]
+
+
+def test_an_unknown_field_is_refused(owner, browser):
+    answer = owner.post(f"/notifications/{send(owner)}/snooze", {"forS": 60, "until": 1})
+    assert (answer.status_code, "until" in answer.json["error"]) == (400, True)
+
+
+def test_what_the_history_no_longer_has_then_is_refused(service, owner, browser, moved_clock):
+    id_ = send(owner)
+    moved_clock.advance(29 * DAY_S)
+    answer = owner.post(f"/notifications/{id_}/snooze", {"forS": 2 * DAY_S})
+    assert (answer.status_code, "too old" in answer.json["error"]) == (400, True)
+    assert snooze(owner, id_, HOUR_S)
