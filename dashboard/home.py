@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
-from flask import redirect, render_template
+from flask import flash, redirect, render_template
 
 import push
 from core import accounts, attention, delivery, digests, local_time, metric_rules, runs
@@ -133,9 +133,12 @@ def last_days(account: Account, now: int) -> dict[str, Any]:
 
 
 def send_test() -> Page:
-    """POST /app/test: sends an ordinary notification to all devices."""
-    content = Content("It works", "This is a test from Pocketbell.")
-    sent = delivery.deliver(Owner.of(current().account), content)
+    """POST /app/test: sends an ordinary notification to all devices; the first one leads to the next steps."""
+    account, content = current().account, Content("It works", "This is a test from Pocketbell.")
+    is_first = not notifications.newest_seq(account.seq)
+    sent = delivery.deliver(Owner.of(account), content)
+    if is_first:
+        flash("Sent. Next, connect a script or a service: Home shows how.")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 

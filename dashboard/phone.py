@@ -121,4 +121,5 @@ def show_this_device() -> Page:
     """GET /app/devices/this: turns on notifications in this browser; until something has rung, a step of set-up."""
     account_seq = current().account.seq
     step = None if notifications.newest_seq(account_seq) else 3 if Device.count(account_seq) else 2
-    return render_template("turn_on.html", public_key=push.public_vapid_key(), step=step)
+    place = {"section": "set-up"} if step else {}  # which is in no part of the navigation
+    return render_template("turn_on.html", public_key=push.public_vapid_key(), step=step, **place)

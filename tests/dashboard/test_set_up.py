@@ -29,6 +29,8 @@ def test_set_up_leads_to_this_device_and_the_first_ring(service, visitor):
     visitor.get(link)
     assert visitor.post(link, setup_form()).location == "/app/devices/this"
 
+    next_steps = "Next, connect a script or a service"
+
     def step():
         return [
             one.text
@@ -37,10 +39,12 @@ def test_set_up_leads_to_this_device_and_the_first_ring(service, visitor):
         ]
 
     assert step() == ["2 This device"]
+    assert visitor.page("/app/devices/this").texts_of("a", **{"aria-current": "true"}) == []
     service.flask("device", "add", OWNER, "apns", "ab" * 32)
     assert step() == ["3 First ring"]
-    visitor.post("/app/test")
+    assert next_steps in visitor.done("/app/test").main
     assert step() == []
+    assert next_steps not in visitor.done("/app/test").main
 
 
 def test_the_set_up_form_asks_for_the_limits_once(service, visitor):
