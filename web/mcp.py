@@ -107,7 +107,10 @@ def _status(code: int) -> int:
 
 
 def _check_origin() -> None:
-    """Refuse (403) other origins: only browsers send one, and no page of another site has business here."""
+    """Refuse (403) other origins: only browsers send one, and no page of another site has business here.
+
+    It is never compared with `Host`, which a page behind a rebound DNS name chooses.
+    """
     if request.headers.get("Origin") not in (None, current().settings.public_url):
         raise Refused(403)
 
