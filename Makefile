@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run test test-postgresql lint coverage audit lock conformance torture bench pictures
+.PHONY: help run test test-postgresql lint coverage audit lock conformance torture bench pictures release
 
 help: ## list these targets
 	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "make %-16s %s\n", $$1, $$2}' Makefile
@@ -66,6 +66,10 @@ bench: .venv/installed-dev ## measure what must not get slower (ONLY=NAME)
 # Make the pictures of README and docs/ anew (docs/pictures), with Chromium.
 pictures: .venv/installed-dev ## make the pictures of README and docs/ anew
 	$(BIN)/python -m tools.pictures
+
+# A release: CHANGELOG.md, the archive with its hash, the tag's text, after its upgrade was tried (FROM=COMMIT: from there).
+release: .venv/installed-dev ## make the files of a release in dist/
+	@$(BIN)/python -m tools.release $(FROM)
 
 lint: .venv/installed-dev ## check style and types
 	$(BIN)/ruff check .

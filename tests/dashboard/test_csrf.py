@@ -23,7 +23,9 @@ FOREIGN_ORIGINS = [
 
 
 # Words of the forms that end what others need, or need what others end; each of them is sent from pages of its own.
-ENDS = re.compile("delete|revoke|remove|log|setup|password|sign-out|/end|forget|rotate|ge$|preset|phone/|/test|snooze")
+ENDS = re.compile(
+    "delete|revoke|remove|log|setup|password|sign-out|/end|forget|rotate|ge$|preset|phone/|/test|snooze"
+)
 ALONE = [rule for rule in POST_RULES if ENDS.search(rule)]
 
 
