@@ -11,7 +11,7 @@ import threading
 from typing import Any, NamedTuple, Self
 
 from store.database import EVERYBODY, database, peewee, run, run_later, transaction
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Query, columns, select_number, select_numbers, select_text
 
 
 def new_id(now: int) -> str:
@@ -294,6 +294,7 @@ class ActiveDevice(NamedTuple):
     origin: str | None
     min_priority: int  # lower ones are not pushed to it
     quiet_hours: str | None
+    after_s: int | None  # of a channel: 0, or after how many seconds it gets what no other device has
 
 
 class Device(Model):
@@ -322,7 +323,10 @@ class Device(Model):
     min_priority = peewee.IntegerField(default=1)
     poll_hash = peewee.TextField(null=True)
     quiet_hours = peewee.TextField(null=True)
+    after_s = peewee.IntegerField(null=True)
+    preset = peewee.TextField(null=True)
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
+    secret: str | None = None  # of a webhook that was just added and whose requests are signed
 
     NOTE_DELIVERED = (
         "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ? AND token = ?"
@@ -364,6 +368,11 @@ class Device(Model):
         """The account's device that has this token."""
         is_it = "account_seq = ? AND kind = ? AND token = ? AND removed_at IS NULL"
         return cls.first(is_it, account_seq, kind, token)
+
+    @classmethod
+    def preset_of(cls, seq: int) -> str | None:
+        """The preset of a webhook. A column of each receiver would make every send dearer."""
+        return select_text("SELECT preset FROM device WHERE seq = ?", (seq,))
 
     @classmethod
     def with_resync_token(cls, token_hash: bytes) -> "Device | None":

@@ -29,6 +29,7 @@ from providers.base import (
     retry_after_s,
 )
 from providers.transport import Reply, Request, send_all, trust
+from providers.web_addresses import address_of
 from providers.webpush import WebPush
 
 log = logging.getLogger("pocketbell")
@@ -124,9 +125,16 @@ class _State:
 def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
     """Call this before anything else. `vapid_key` returns the Web Push key that was made once for this server."""
     trust(settings.ca_file)
-    server = Server(settings.public_url, vapid_key)
+    server = Server(settings.public_url, vapid_key, own_origins(settings))
     _State.providers = {kind: one(settings.providers[kind], server) for kind, one in PROVIDERS.items()}
     _State.pauses = Pauses()
+
+
+def own_origins(settings: Settings) -> frozenset[str]:
+    """The origins at which this service answers, as far as the settings tell."""
+    local = settings.local_url, f"http://localhost:{settings.port}", f"http://127.0.0.1:{settings.port}"
+    found = (address_of(url) for url in (settings.public_url, *local))
+    return frozenset(address.origin for address in found if address)
 
 
 def provider_of(kind: str) -> Provider[Any]:

@@ -152,7 +152,8 @@ CREATE TABLE notification (
     tags TEXT,                             -- JSON array: what ntfy calls tags, for its app; NULL if none
     device_ids TEXT,                       -- JSON array of the devices that it goes to at deliver_at; NULL: to all
     image TEXT,                            -- the address of a picture elsewhere
-    picture TEXT                           -- JSON array: content type, bytes and file name of its row in picture
+    picture TEXT,                          -- JSON array: content type, bytes and file name of its row in picture
+    hops INTEGER                           -- through how many services like this it came, if through any
 ) STRICT;
 -- SQLite ends each entry of an index with its row's number; in PostgreSQL, the index has to name it.
 CREATE INDEX notification_of_account ON notification (account_seq /*, seq*/);
@@ -203,10 +204,10 @@ CREATE TABLE device (
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
     kind TEXT NOT NULL,                    -- one of the push providers
-    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint, for ntfy the topic's SHA-256 in
-                                           -- hexadecimal digits; '' once removed
+    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint, for a webhook its address, for ntfy
+                                           -- the topic's SHA-256 in hexadecimal digits; '' once removed
     p256dh TEXT,                           -- Web Push: the subscription's public key and secret
-    auth TEXT,
+    auth TEXT,                             -- webhook: the secret that signs its requests
     origin TEXT,                           -- Web Push: the origin at which this browser last opened the web app
     name TEXT NOT NULL,
     api_key_seq INTEGER REFERENCES api_key,-- the key that added it; NULL if the owner did
@@ -220,7 +221,10 @@ CREATE TABLE device (
     resync_token_hash BLOB,                -- SHA-256 of the token with which its service worker renews the subscription
     min_priority INTEGER NOT NULL DEFAULT 1 CHECK (min_priority BETWEEN 1 AND 5), -- lower ones are not pushed to it
     poll_hash TEXT,                        -- ntfy: SHA-256 of the topic's address, by which NTFY_UPSTREAM wakes an iPhone
-    quiet_hours TEXT                       -- windows of the week in which nothing is pushed to it, as an account's
+    quiet_hours TEXT,                      -- windows of the week in which nothing is pushed to it, as an account's
+    after_s INTEGER CHECK (after_s BETWEEN 0 AND 3600), -- of a channel: after how many seconds it gets what no other
+                                           -- device has; 0: it gets everything at once. NULL: it is no channel
+    preset TEXT                            -- webhook: the chat or the service whose form its requests have
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
@@ -241,6 +245,16 @@ CREATE TABLE delivery (
     PRIMARY KEY (notification_seq, device_seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX delivery_pending ON delivery (device_seq, next_attempt_at) WHERE status = 'pending';
+
+-- The channels that get a notification if no other device has it by then (core/channels.py).
+CREATE TABLE fallback (
+    notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
+    device_seq INTEGER NOT NULL,           -- no foreign key, as in delivery
+    account_seq INTEGER NOT NULL REFERENCES account,
+    due_at INTEGER NOT NULL,
+    PRIMARY KEY (notification_seq, device_seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fallback_due ON fallback (due_at);
 
 -- The buttons whose press a device sends to us: one row for each button on each device.
 CREATE TABLE button (

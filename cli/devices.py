@@ -1,18 +1,39 @@
 """The commands for devices: `device …`."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 from flask import current_app
 
 import push
 from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json
 from core import accounts, devices
+from core.channels import ALWAYS, FALLBACK
+from core.channels import role as role_of
 from core.week_windows import EXAMPLES
 from models import Device
 from process import clock
 from providers import PROVIDERS
+from providers.chat_forms import FORMS
 from web import shapes
 
-device = Group("device", help="Manage the devices that get push notifications.")
+device = Group("device", help="Manage the devices and channels that get notifications.")
+
+
+def role_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a channel's role, and the least priority that a device gets."""
+    for option in (
+        click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
+        click.option("--after", type=int, metavar="SECONDS", help="When a fallback gets what nothing else has."),
+        click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Whether a channel gets everything."),
+    ):
+        command = option(command)
+    return command
+
+
+def _role(role: str | None, after: int | None, min_priority: str | None) -> dict[str, Any]:
+    return {"role": role, "afterS": after, "minPriority": min_priority and number_or_word(min_priority)}
 
 
 @device.command("add")
@@ -20,16 +41,22 @@ device = Group("device", help="Manage the devices that get push notifications.")
 @click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("token", metavar="[TOKEN|SUBSCRIPTION_JSON]", required=False)
 @click.option("--name", help="Name to show on the Devices page.")
-def add_device(email: str, kind: str, token: str | None, name: str | None) -> None:
+@click.option("--preset", type=click.Choice(list(FORMS)), help="The service that a webhook leads to.")
+@role_options
+def add_device(email: str, kind: str, token: str | None, name: str | None, preset: str | None, **role: Any) -> None:
     """Add a device and print its id.
 
-    A device of the ntfy app takes no TOKEN: the address to subscribe to is printed instead.
+    A device of the ntfy app takes no TOKEN: the address to subscribe to is printed instead. That of a webhook is an
+    address; a second line has the secret that signs the requests of a generic one.
     """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
     owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token) if token else {}
-    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
+    said = {"kind": kind, "name": name, "preset": preset, **_role(**role), **registration}
+    added = devices.add_device(owner.seq, said, clock.now_ms())
     click.echo(f"{current_app.config['SETTINGS'].public_url}/{added.topic}" if added.topic else added.id)
+    if added.secret:
+        click.echo(added.secret)
     if kind not in push.configured():
         click.echo(
             f"Warning: {PROVIDERS[kind].not_configured()} Until that changes, this device gets nothing.", err=True
@@ -63,16 +90,18 @@ def list_devices(email: str, as_json: bool) -> None:
 @device.command("set")
 @click.argument("email")
 @click.argument("device_id")
-@click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher.")
+@role_options
 @click.option("--quiet-hours", metavar="HOURS|off", help=f"Push nothing during these hours: {EXAMPLES}.")
-def set_device(email: str, device_id: str, min_priority: str | None, quiet_hours: str | None) -> None:
+def set_device(email: str, device_id: str, quiet_hours: str | None, **role: Any) -> None:
     """Change a device. Options that are left out keep their value."""
-    if min_priority is None and quiet_hours is None:
-        raise click.UsageError("Use --min-priority, --quiet-hours or both.")
-    settings = {"minPriority": min_priority and number_or_word(min_priority), "quietHours": quiet_hours}
+    settings = {**_role(**role), "quietHours": quiet_hours}
+    if not any(value is not None for value in settings.values()):
+        raise click.UsageError("Use --role, --after, --min-priority or --quiet-hours.")
     changed = devices.change_device(accounts.find_account(email).seq, device_id, settings)
     hours = f"quiet hours {changed.quiet_hours}" if changed.quiet_hours else "no quiet hours"
-    click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher, {hours}."))
+    after_s = changed.after_s
+    when = "" if after_s is None else f", {role_of(after_s)}{f' after {after_s} s' if after_s else ''}"
+    click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher, {hours}{when}."))
 
 
 @device.command("remove")

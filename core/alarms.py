@@ -154,9 +154,10 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
 
 
 def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
-    """The devices to push to now: without those in their quiet hours, also if the notification came in them."""
+    """The devices to push to now: without fallbacks, and those in their quiet hours, also if it came in them."""
     content = alarm.notification.content
-    devices = receivers(alarm.account_seq, content.priority, now).devices
+    found = receivers(alarm.account_seq, content.priority, now).devices
+    devices = [device for device in found if not device.after_s]
     if not any(device.quiet_hours for device in devices):
         return devices
     left_out = deliveries.quiet_on(alarm.notification.seq)

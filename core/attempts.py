@@ -50,7 +50,8 @@ def _push(attempt: Attempt) -> Push:
     slot = tag_slot(attempt.account_seq, tag) if tag else None
     path, shown = f"/app/notifications/{notification.id}", buttons.pushed(notification, attempt.device.id)
     picture = pictures.address_of(notification)
-    message = Message(notification.id, notification.content, path, slot, shown, picture)
+    turn = "" if attempt.since == notification.created_at else f"-{attempt.since}"
+    message = Message(notification.id, notification.content, path, slot, shown, picture, turn)
     return push_to(attempt.device, message, attempt.email)
 
 
@@ -65,7 +66,8 @@ def tag_slot(account_seq: int, tag: str) -> str:
 
 def push_to(device: ActiveDevice, message: Message, email: str) -> Push:
     """The push of a message to a device; `email` is the owner's address."""
-    return Push(device.kind, device.token, message, email, device.p256dh, device.auth, device.origin)
+    preset = None if device.after_s is None else Device.preset_of(device.seq)
+    return Push(device.kind, device.token, message, email, device.p256dh, device.auth, device.origin, preset)
 
 
 def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> dict[int, int]:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
-from core import alarms, fetching, idempotency, local_time, pictures, push_slots, retries, storage, streams
+from core import alarms, channels, fetching, idempotency, local_time, pictures, push_slots, retries, storage, streams
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
 from core.devices import chosen
 from core.idempotency import IdempotentRequest
@@ -20,7 +20,7 @@ from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
 from store import alert_events, deliveries, idempotency_keys, notifications, scheduled, server_notes
-from store.database import WriteFailed, transaction
+from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.notifications import NotificationRow, shown_status
 from store.senders import AlertSender, Receivers, Sender, Webhook, find_receivers_of_alert, own_key
@@ -239,6 +239,8 @@ def _settle(
             status = "delivered"
             notifications.note_delivered(notification.seq)
         else:
+            if channels.fall_back([notification.seq], now):
+                after_commit(retries.batches.due.set)
             status = notifications.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
         if request:
             idempotency_keys.note_answer(request.account_seq, request.key, status)

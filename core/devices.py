@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
-from core import shown_once, week_windows
+from core import channels, shown_once, week_windows
 from core.local_time import is_quiet
 from core.pieces import ROWS, in_pieces
 from models import Account, Device, sha256_of
@@ -23,6 +23,8 @@ from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
 from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
+ADDRESS = ("kind", "token", "subscription", "url", "preset")  # the fields of a registration
+SETTINGS = ("name", "minPriority", "quietHours", "role", "afterS")  # those that can be changed, too
 BROWSER = WebPush.kind
 UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
@@ -42,16 +44,18 @@ def awake(found: Receivers, priority: int | None, time_zone: str, now: int) -> R
         devices = [device for device in devices if is_fetched(device.kind)]
     quiet = [device for device in devices if device.quiet_hours and is_quiet(device.quiet_hours, time_zone, now)]
     if quiet:
-        return found._replace(devices=[device for device in devices if device not in quiet], quiet=tuple(quiet))
-    return found._replace(devices=devices)
+        devices = [device for device in devices if device not in quiet]
+        return channels.divided(found._replace(devices=devices, quiet=tuple(quiet)))
+    return channels.divided(found._replace(devices=devices))
 
 
 def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:
     """The receivers with only the devices that have these ids (None: all)."""
     if device_ids is None:
         return found
-    devices, quiet = ([one for one in some if one.id in device_ids] for some in (found.devices, found.quiet))
-    return found._replace(devices=devices, quiet=tuple(quiet))
+    parts = ((*found.devices, *found.fallbacks), found.quiet)
+    devices, quiet = ([one for one in some if one.id in device_ids] for some in parts)
+    return channels.divided(found._replace(devices=devices, quiet=tuple(quiet), fallbacks=()))
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
@@ -63,16 +67,22 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
-    values = {**_address(kind, registration), **_settings(registration)}
-    topic = values.pop("topic", None)
+    values, said = _address(kind, registration), _settings(registration)
+    topic, provider = values.pop("topic", None), PROVIDERS[kind]
     with transaction(account_seq):
         known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
             return known  # this key did not add it, so it may not change it
+        said |= _role(kind, registration, known.after_s if known else None)
         if known:
-            return known.change(**values)
-        added = _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
-        added.topic = topic
+            if provider.is_channel and known.preset == values["preset"]:
+                values.pop("auth", None)  # a webhook keeps its secret
+            changed = known.change(**values, **said)
+            changed.secret = values.get("auth") if provider.is_channel else None
+            return changed
+        defaults = {"name": provider.name_of(values), **(channels.DEFAULTS if provider.is_channel else {})}
+        added = _added(account_seq, kind, {**defaults, "api_key": key_seq, **values, **said}, now)
+        added.topic, added.secret = topic, values.get("auth") if provider.is_channel else None
         return added
 
 
@@ -163,14 +173,25 @@ def _move(device: Device, values: dict[str, Any]) -> None:
 
 
 def change_device(account_seq: int, device_id: str, settings: dict[str, Any], key_seq: int | None = None) -> Device:
-    """Change the name, the least priority to push and the quiet hours, as far as `settings` has them.
+    """Change the name, the least priority to push, the quiet hours and a channel's role, as far as they are sent.
 
     For its owner, or for the API key that added it. `Refused` (400) names a wrong value, (404) if there is no such
     device.
     """
     values = _settings(settings)
     with transaction(account_seq):
-        return _find(account_seq, device_id, key_seq).change(**values)
+        device = _find(account_seq, device_id, key_seq)
+        return device.change(**values, **_role(device.kind, settings, device.after_s))
+
+
+def _role(kind: str, sent: dict[str, Any], before: int | None) -> dict[str, Any]:
+    """The column of a role that was sent; only a channel has one."""
+    named = next((name for name in ("role", "afterS") if sent.get(name) is not None), None)
+    if named is None:
+        return {}
+    if not PROVIDERS[kind].is_channel:
+        raise Refused(400, f"{named} is for channels: a {PROVIDERS[kind].name} device gets everything at once.")
+    return {"after_s": channels.checked_after_s(sent, before)}
 
 
 def _settings(sent: dict[str, Any]) -> dict[str, Any]:
@@ -232,5 +253,6 @@ def _settle_some(seq: int, removed_as: str, now: int) -> bool:
         deliveries.fail(seq, pending, "The device was removed before it could be reached.", now)
     else:
         deliveries.forget(seq, pending)
+    channels.fall_back(pending, now)
     notifications.settle_all(pending)
     return len(pending) == ROWS

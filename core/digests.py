@@ -120,7 +120,8 @@ def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
         notifications.release(pushed, recording.first_status(found, priority), now)
         held_notifications.remove(seqs)
     else:
-        content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
+        hops = held_notifications.most_hops(seqs)
+        content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority, hops=hops)
         pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)
         alarms.begin(seqs, now)

@@ -45,9 +45,11 @@ class FirstAnswer(NamedTuple):
 def request_hash(content: Content, picture: bytes | None = None) -> bytes:
     """The SHA-256 of a request's content, which has the prefix in its title, and of the picture that came with it.
 
-    An optional field counts only if it was set: keys that are older than a new field stay valid.
+    An optional field counts only if it was set: keys that are older than a new field stay valid. The way on which it
+    came does not count.
     """
     given = content.given
+    given.pop("hops", None)
     said = [content.title, content.body, *([given] if given else [])]
     hashed = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     hashed.update(picture or b"")

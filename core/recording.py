@@ -8,7 +8,7 @@ from core import buttons, fetching, holding, local_time, retries
 from core.devices import awake
 from core.holding import FOLLOWERS, PUSH
 from store import alarms as stored_alarms
-from store import deliveries, held_notifications, notifications
+from store import deliveries, fallbacks, held_notifications, notifications
 from store import mutes as stored_mutes
 from store.database import after_commit
 from store.mutes import HOLD
@@ -43,7 +43,9 @@ def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int
         if fate == HOLD:
             return None
     found = awake(found, priority, sender.time_zone, now) if found.devices else found
-    return found if fate == PUSH else found._replace(devices=[], quiet=(*found.devices, *found.quiet))
+    if fate == PUSH:
+        return found
+    return found._replace(devices=[], quiet=(*found.devices, *found.quiet, *found.fallbacks), fallbacks=())
 
 
 # --- recording and holding ----------------------------------------------------------------------------------
@@ -65,6 +67,8 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
     if found.devices:
         fetching.add_deliveries(notification.seq, found.devices, due_at, content.expires_at, now)
         buttons.add(notification, found.devices, now)
+    if found.fallbacks:
+        fallbacks.add(notification.seq, found.fallbacks, now)
     if found.quiet:
         deliveries.add_quiet(notification.seq, found.quiet, now)
     if content.acknowledge:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import push
+from core import channels
 from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.batches import Batches
@@ -19,7 +20,7 @@ from process import clock
 from providers import PROVIDERS
 from providers.base import Answer, Outcome
 from store import deliveries, notifications
-from store.database import transaction
+from store.database import after_commit, transaction
 from store.deliveries import Attempt, DueDevice
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
@@ -85,7 +86,9 @@ def _awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
         (quiet if is_quiet(attempt.device.quiet_hours, account.time_zone, now) else left).append(attempt)
     for attempt in quiet:
         deliveries.silence(attempt.notification.seq, attempt.device.seq, now)
-    notifications.settle_all({attempt.notification.seq for attempt in quiet})
+    silenced = {attempt.notification.seq for attempt in quiet}
+    channels.fall_back(silenced, now)
+    notifications.settle_all(silenced)
     return left
 
 
@@ -99,6 +102,8 @@ def _make(account_seq: int, attempts: list[Attempt]) -> None:
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)
         end_expired(contents, now)
+        if channels.fall_back(contents, now):
+            after_commit(batches.due.set)
         notifications.settle_all(contents)
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:
@@ -145,6 +150,7 @@ def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
     with transaction(device.account_seq):
         seqs = deliveries.oldest_due(device.seq, due_by, ROWS)
         deliveries.fail(device.seq, seqs, PROVIDERS[device.kind].not_configured(), now)
+        channels.fall_back(seqs, now)
         notifications.settle_all(seqs)
     return len(seqs) == ROWS
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from core import (
     alarms,
     api_keys,
+    channels,
     clock_steps,
     devices,
     digests,
@@ -61,6 +62,7 @@ def look_after_writes(now: int) -> None:
 
 DELIVERIES = (
     Job("follow the clock", clock_steps.follow),
+    Job("use fallbacks", lambda now: channels.fall_back_due(now, retries.batches.busy)),
     Job("retry pending deliveries", retries.retry_due),
 )
 TIMED = (

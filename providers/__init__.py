@@ -6,9 +6,10 @@ from providers.apns import Apns
 from providers.base import Provider
 from providers.fcm import Fcm
 from providers.ntfy import Ntfy
+from providers.webhook import Webhook
 from providers.webpush import WebPush
 
-PROVIDERS: dict[str, type[Provider[Any]]] = {one.kind: one for one in (WebPush, Apns, Fcm, Ntfy)}
+PROVIDERS: dict[str, type[Provider[Any]]] = {one.kind: one for one in (WebPush, Apns, Fcm, Ntfy, Webhook)}
 
 
 def is_fetched(kind: str) -> bool:

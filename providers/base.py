@@ -67,6 +67,12 @@ class Message(NamedTuple):
     tag_slot: str | None = None  # of the account and the tag, if there is one
     buttons: tuple[PushedButton, ...] = ()
     picture: str | None = None  # the address of its picture, or the path here
+    turn: str = ""  # if it is pushed again, as a repeat is, or later than it came: the time, after a dash
+
+    @property
+    def turn_id(self) -> str:
+        """The id of what is sent: the same at each try, and another for a repeat."""
+        return self.id + self.turn
 
     @property
     def slot(self) -> str:
@@ -142,7 +148,8 @@ class Message(NamedTuple):
 class Push(NamedTuple):
     """One message to one device. `email` is the owner's, for providers that want a contact.
 
-    `p256dh`, `auth` and `origin` are Web Push's: the browser's keys, and where it has the web app open.
+    `p256dh`, `auth` and `origin` are Web Push's: the browser's keys, and where it has the web app open. A webhook has
+    a `preset`, and its secret in `auth`.
     """
 
     kind: str
@@ -152,6 +159,7 @@ class Push(NamedTuple):
     p256dh: str | None = None
     auth: str | None = None
     origin: str | None = None
+    preset: str | None = None
 
 
 class Answer(NamedTuple):
@@ -207,10 +215,11 @@ class TokenForm(NamedTuple):
 
 
 class Server(NamedTuple):
-    """The facts about this server for providers: its public address, and its Web Push key."""
+    """The facts about this server for providers: its public address, its Web Push key, and all of its origins."""
 
     public_url: str
     vapid_key: Callable[[], str]
+    own_origins: frozenset[str] = frozenset()
 
 
 class Provider(ABC, Generic[S]):
@@ -228,6 +237,7 @@ class Provider(ABC, Generic[S]):
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
+    is_channel: ClassVar[bool] = False  # its devices are no phones: they may wait until no phone took a notification
     nobody: ClassVar[str | None] = None  # a token that no device has, with which `doctor` tries the credentials
 
     def __init__(self, settings: S | None, server: Server) -> None:
@@ -245,6 +255,11 @@ class Provider(ABC, Generic[S]):
     def taken_by(cls, token: str) -> str:
         """The receiver of pushes to this token, for people; the token of a removed device is empty."""
         return cls.company
+
+    @classmethod
+    def name_of(cls, values: Mapping[str, Any]) -> str:
+        """The name of a device with these columns that was given none."""
+        return cls.name
 
     @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
@@ -332,13 +347,13 @@ def fitted(content: Content, build: Callable[[str, str], bytes], limit: int) -> 
     title, body = shown(content.title), shown(content.body)
     built = build(title, body)
     if len(built) > limit:
-        title = _longest(title, lambda text: len(build(text, body[:MIN_BODY_CHARACTERS])) <= limit)
-        body = _longest(body, lambda text: len(build(title, text)) <= limit)
+        title = longest(title, lambda text: len(build(text, body[:MIN_BODY_CHARACTERS])) <= limit)
+        body = longest(body, lambda text: len(build(title, text)) <= limit)
         built = build(title, body)
     return title, body, built
 
 
-def _longest(text: str, fits: Callable[[str], bool]) -> str:
+def longest(text: str, fits: Callable[[str], bool]) -> str:
     """The text, or as much of its beginning as fits before a `…`.
 
     JSON's escapes make characters of different sizes, so the place of the cut is found by bisection.

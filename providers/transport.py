@@ -57,7 +57,7 @@ _ca_file = certifi.where()
 
 
 class Request(NamedTuple):
-    """A POST. `any_address` permits plain HTTP and private addresses: for origins that the owner listed.
+    """A POST, or another method. `any_address` permits plain HTTP and private addresses: what the owner listed.
 
     With `leads`, the first of several requests to an origin goes alone, for servers that allow a single stream on a
     connection until they have accepted one request.
@@ -68,6 +68,7 @@ class Request(NamedTuple):
     body: bytes
     any_address: bool = False
     leads: bool = False
+    method: str = "POST"
 
 
 @dataclass
@@ -155,6 +156,8 @@ class _Carrier:
         set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
         if _thread.has_lost_one:
             set_option(pycurl.FRESH_CONNECT, 1)
+        if request.method != "POST":
+            set_option(pycurl.CUSTOMREQUEST, request.method)
         return self.handle
 
     @property
@@ -169,6 +172,8 @@ class _Carrier:
         """Give back the exchange, with its reply, which has ended with this code of libcurl's."""
         exchange, self.exchange = self.exchange, None
         assert exchange  # noqa: S101
+        if exchange.request.method != "POST":
+            self.handle.unsetopt(_libcurl().CUSTOMREQUEST)
         if code in (0, TOO_LONG):
             exchange.reply.status, exchange.reply.failure = self.handle.getinfo(_libcurl().RESPONSE_CODE), None
         else:

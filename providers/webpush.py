@@ -26,7 +26,8 @@ from providers.base import (
     one_line,
 )
 from providers.transport import Reply, Request
-from settings.variables import HTTP_ORIGIN, Variable
+from providers.web_addresses import hosts
+from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
 from wire.notification import LOW_PRIORITY, MAX_PRIORITY
@@ -50,7 +51,6 @@ COMPANIES = {  # by the end of their hosts
 }
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
-HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 ENDPOINT = re.compile(
     r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*",
     re.I,
@@ -64,14 +64,6 @@ class WebPushSettings:
     """The hosts whose push services may be asked: names, names after `*.`, and whole origins."""
 
     hosts: tuple[str, ...]
-
-
-def _hosts(value: str) -> tuple[str, ...]:
-    entries = tuple(part.strip().lower().rstrip("/") for part in value.split(",") if part.strip())
-    for entry in entries:
-        if not (HTTP_ORIGIN if "://" in entry else HOST_NAME).fullmatch(entry):
-            raise ValueError
-    return entries
 
 
 class WebPush(Provider[WebPushSettings]):
@@ -89,7 +81,7 @@ class WebPush(Provider[WebPushSettings]):
         Variable(
             "WEBPUSH_HOSTS",
             DEFAULT_HOSTS,
-            _hosts,
+            hosts,
             "comma-separated host names, *. allowed in front, or whole origins",
         ),
     )

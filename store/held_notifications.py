@@ -218,3 +218,11 @@ def remove(seqs: Iterable[int]) -> None:
 def expired(now: int, limit: int) -> list[tuple[int, int]]:
     """At most `limit` that have expired while they are held: the account's seq and its own of each."""
     return run(EXPIRED, (now, limit)).fetchall()
+
+
+MOST_HOPS = "SELECT max(hops) FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
+
+
+def most_hops(seqs: list[int]) -> int | None:
+    """Through how many services the one of these came that came through the most."""
+    return select_number(MOST_HOPS, (json.dumps(seqs),))

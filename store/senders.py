@@ -202,6 +202,7 @@ class Receivers(NamedTuple):
     has_mutes: int  # whether the account may have mutes
     may_send: bool = True  # whether the account is enabled, and the key that sends is neither revoked nor expired
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
+    fallbacks: tuple[ActiveDevice, ...] = ()  # channels that get it only if nothing else has it by then
 
 
 QUIET_HOURS_OF_ALERT = (

@@ -38,6 +38,7 @@ from wire.json_text import json_bytes
 from wire.notification import (
     FIELD_NAMES,
     MAX_ACTIONS,
+    MAX_HOPS,
     MAX_LABEL_CHARACTERS,
     Content,
     Recorded,
@@ -57,6 +58,8 @@ from wire.validation import (
 )
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+HOPS_HEADER = "HTTP_X_POCKETBELL_HOPS"
+HOPS = re.compile(r"[0-9]{1,9}")
 MAX_WAIT_S = 25
 RETRY_AFTER_S = 1  # for a request that has no place to wait
 QUESTION = "Question"  # the title of what an assistant asks
@@ -122,7 +125,15 @@ def deliver_content(content: Content, idempotency_key: str | None, picture: byte
     """
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    return delivery.deliver(current().caller, content, idempotency_key, picture)
+    known = current()
+    if HOPS_HEADER in known.environ:
+        content = with_hops(content, known.environ[HOPS_HEADER])
+    return delivery.deliver(known.caller, content, idempotency_key, picture)
+
+
+def with_hops(content: Content, sent: str) -> Content:
+    """The content with the number of services like this that the request has come through, as its header says."""
+    return content._replace(hops=min(int(sent), MAX_HOPS)) if HOPS.fullmatch(sent) else content
 
 
 def ask(fields: Payload) -> Payload:
@@ -306,9 +317,9 @@ def revoke_key(key_id: str) -> Payload:
 def add_device() -> tuple[Payload, int]:
     """POST /api/v1/devices."""
     caller = current().caller
-    registration = read_fields("kind", "token", "subscription", "name", "minPriority", "quietHours")
+    registration = read_fields(*devices.ADDRESS, *devices.SETTINGS)
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
-    once = {"topic": device.topic} if device.topic else {}
+    once = {name: value for name, value in (("topic", device.topic), ("secret", device.secret)) if value}
     return {"ok": True, "device": {**shapes.device(device), **once}}, 201
 
 
@@ -323,7 +334,7 @@ def list_devices() -> Payload:
 def change_device(device_id: str) -> Payload:
     """PATCH /api/v1/devices/{id}."""
     caller = current().caller
-    changes = read_object(lambda sent: only_known(sent, "name", "minPriority", "quietHours"))
+    changes = read_object(lambda sent: only_known(sent, *devices.SETTINGS))
     device = devices.change_device(caller.account_seq, device_id, changes, key_seq=caller.key_seq)
     return {"ok": True, "device": shapes.device(device)}
 

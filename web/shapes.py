@@ -5,7 +5,7 @@ Times are integer milliseconds. Must not know Flask or SQL.
 
 from typing import Any
 
-from core import definitions, heartbeat_checks, metric_rules
+from core import channels, definitions, heartbeat_checks, metric_rules
 from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
 from store.key_limits import FULL
@@ -99,6 +99,8 @@ def listed_key(one: ApiKey) -> Shape:
 def device(one: Device) -> Shape:
     """A device without its token."""
     least = {"minPriority": one.min_priority} if one.min_priority > MIN_PRIORITY else {}
+    if one.after_s is not None:
+        least = {"minPriority": one.min_priority, **_channel(one)}
     quiet = {"quietHours": one.quiet_hours} if one.quiet_hours else {}
     return {
         "id": one.id,
@@ -109,6 +111,16 @@ def device(one: Device) -> Shape:
         "lastError": one.last_error,
         **least,
         **quiet,
+    }
+
+
+def _channel(one: Device) -> Shape:
+    """What a channel says beside what every device does."""
+    return {
+        "role": channels.role(one.after_s or 0),
+        "afterS": one.after_s or None,
+        "preset": one.preset,
+        "confirmed": True,
     }
 
 

@@ -16,6 +16,7 @@ from web import challenges, event_body, guards, pictures, rate_limits
 from web.context import current
 from web.event_body import Event
 from web.request_body import read_object
+from web.rest import HOPS_HEADER, with_hops
 from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import LAST_TIME, LIKE_SECONDS, Content, looks_like_seconds
@@ -70,6 +71,8 @@ def receive_event(short_code: str) -> Any:
         return challenges.answer(made)
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
     content, kept, picture, mistyped = made
+    if HOPS_HEADER in known.environ:
+        content = with_hops(content, known.environ[HOPS_HEADER])
     sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), content, kept, picture)
     if sent is None:
         return _inactive()

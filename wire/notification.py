@@ -26,6 +26,7 @@ MAX_ANSWER_CHARACTERS = 100
 MIN_REPEATING_S, MAX_REPEATING_S = 30, 10_800  # of both times of `acknowledge`
 EVERY_S, FOR_S = 60, 3_600  # of `acknowledge: true`
 MAX_AHEAD_MS = 366 * 86_400_000  # of `deliverAt`
+MAX_HOPS = 3  # what came through so many services goes to no webhook
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
 STEPS_BELOW = 10_000_000  # a smaller time counts steps, or is a test's
 SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in ms, or the year 33658 in seconds
@@ -55,6 +56,7 @@ class Content(NamedTuple):
     tags: tuple[str, ...] = ()  # ntfy's tags, for its app
     image: str | None = None  # the address of a picture elsewhere
     picture: tuple[str | int, ...] = ()  # the content type, bytes and file name of a picture that came with it
+    hops: int | None = None  # through how many services like this it came, if through any
 
     @property
     def given(self) -> dict[str, Any]:

@@ -495,6 +495,7 @@ def test_the_page_on_security_names_every_table():
         *told.split(),
         *("alert_requests", "heartbeat", "ping", "heartbeat_change", "metric_rule", "firing"),
         "metric_series",
+        "fallback",
         "mute",
         "notification",
         "notification_day",

@@ -202,7 +202,10 @@ def test_a_field_that_cannot_be_changed_is_refused_by_name(owner, field):
     device = device_of(register(owner))
     answer = owner.patch(f"/devices/{device['id']}", {"name": "Other", field: "x"})
     assert answer.status_code == 400
-    assert answer.json["error"] == f"{field[:100]} is not known: only name, minPriority, quietHours can be set."
+    assert (
+        answer.json["error"]
+        == f"{field[:100]} is not known: only name, minPriority, quietHours, role, afterS can be set."
+    )
     assert devices(owner) == [device]
 
 

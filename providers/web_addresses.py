@@ -1,0 +1,64 @@
+"""The addresses to which an owner lets the service send: which are taken, and what an entry of a list of hosts names.
+
+A name is resolved when the connection is made (providers/transport.py), so here only the address's form is looked at.
+Pure.
+"""
+
+import ipaddress
+import re
+import socket
+from typing import NamedTuple
+
+from providers.transport import is_public
+from settings.variables import HTTP_ORIGIN
+
+HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+ADDRESS = re.compile(  # no user, whose name looks like a host, and no fragment
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])\.?(?P<port>:[0-9]{1,5})?"
+    r"(?:[/?][!\"$-\[\]-~]*)?",
+    re.I,
+)
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class Address(NamedTuple):
+    """An address that was taken apart. Its origin has small letters, and no port that goes without saying."""
+
+    scheme: str
+    host: str
+    origin: str
+
+    def is_named_by(self, hosts: tuple[str, ...]) -> bool:
+        """Whether the list has its origin or, for https, its host."""
+        return self.origin in hosts or (
+            self.scheme == "https"
+            and any(one == self.host or (one[:2] == "*." and self.host.endswith(one[1:])) for one in hosts)
+        )
+
+    @property
+    def is_private_number(self) -> bool:
+        """Whether the host is an IP address, in any of its forms, that is not public."""
+        try:
+            number = self.host.strip("[]") if self.host[0] == "[" else socket.inet_ntoa(socket.inet_aton(self.host))
+            return not is_public(str(ipaddress.ip_address(number)))
+        except (OSError, ValueError):  # a name
+            return False
+
+
+def address_of(url: str) -> Address | None:
+    """The address in its parts; None if it is no web address, or has spaces, a user or a fragment."""
+    match = ADDRESS.fullmatch(url)
+    if match is None or not 0 < int((match["port"] or ":443")[1:]) <= 65535:
+        return None
+    scheme, host = match["scheme"].lower(), match["host"].lower()
+    port = match["port"] if match["port"] and match["port"] != DEFAULT_PORTS[scheme] else ""
+    return Address(scheme, host, f"{scheme}://{host}{port}")
+
+
+def hosts(value: str) -> tuple[str, ...]:
+    """Parses a list of host names, with `*.` allowed in front, and of whole origins; commas separate them."""
+    entries = tuple(part.strip().lower().rstrip("/") for part in value.split(",") if part.strip())
+    for entry in entries:
+        if not (HTTP_ORIGIN if "://" in entry else HOST_NAME).fullmatch(entry):
+            raise ValueError
+    return entries

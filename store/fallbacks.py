@@ -1,0 +1,74 @@
+"""The fallbacks that wait for a notification, and their queries. Callers pass the time."""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from models import ActiveDevice
+from store.database import run
+from store.enabled import OF_ENABLED
+from store.rows import Query, columns, select_numbers
+
+
+class Waiting(NamedTuple):
+    """A fallback that waits for a notification."""
+
+    notification_seq: int
+    device_seq: int
+    account_seq: int
+    due_at: int
+    is_over: bool  # whether it will not get it: another device has it, it has expired, or the like
+    is_tried: bool  # whether another device is still being tried
+
+
+INSERT = (  # again after a snooze
+    "INSERT INTO fallback (notification_seq, device_seq, account_seq, due_at)"
+    " SELECT seq, ?, account_seq, ? FROM notification WHERE seq = ?"
+    " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET due_at = excluded.due_at"
+)
+OTHER = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = f.notification_seq AND status ="
+IS_OVER = (
+    "(n.replaced_by IS NOT NULL OR d.removed_at IS NOT NULL OR n.status = 'held'"
+    f" OR (n.expires_at IS NOT NULL AND n.expires_at <= :now) OR {OTHER} 'delivered')"
+    " OR EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('acknowledged', 'cancelled'))"
+    " OR EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
+    " OR EXISTS (SELECT 1 FROM snooze WHERE notification_seq = n.seq AND until IS NOT NULL))"
+)
+WAITING = Query(
+    Waiting,
+    f"SELECT {columns(Waiting, 'f', is_over=IS_OVER, is_tried=f'''{OTHER} 'pending')''')} FROM fallback f"
+    " JOIN notification n ON n.seq = f.notification_seq JOIN device d ON d.seq = f.device_seq"
+    " WHERE f.notification_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY f.notification_seq, f.device_seq",
+)
+DUE_ACCOUNTS = f"SELECT account_seq, min(due_at) FROM fallback WHERE due_at <= ? AND account_seq {OF_ENABLED}"
+DUE = "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND due_at <= ? LIMIT ?"
+
+
+def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
+    """Let these fallbacks wait, each for its time; call inside `transaction()`."""
+    for device in devices:
+        run(INSERT, (device.seq, now + 1000 * (device.after_s or 0), notification_seq))
+
+
+def waiting(notification_seqs: Iterable[int], now: int) -> list[Waiting]:
+    """The fallbacks that wait for these notifications."""
+    return WAITING.all({"now": now, "seqs": json.dumps(list(notification_seqs))})
+
+
+def remove(some: Iterable[Waiting]) -> None:
+    """Let these wait no longer; call inside `transaction()`."""
+    for one in some:
+        run(
+            "DELETE FROM fallback WHERE notification_seq = ? AND device_seq = ?",
+            (one.notification_seq, one.device_seq),
+        )
+
+
+def due_accounts(now: int) -> list[tuple[int, int]]:
+    """The accounts with a fallback whose time has come, and since when the first one's has."""
+    return run(f"{DUE_ACCOUNTS} GROUP BY account_seq", (now,)).fetchall()
+
+
+def due(account_seq: int, now: int, limit: int) -> list[int]:
+    """At most `limit` notifications (their seqs) of the account for which a fallback's time has come."""
+    return select_numbers(DUE, (account_seq, now, limit))

@@ -1,0 +1,60 @@
+"""The stand-in for chats and other services that take webhooks."""
+
+import json
+from http.server import BaseHTTPRequestHandler
+from threading import Thread
+from typing import NamedTuple
+
+from tests.support.stand_in_server import StandInServer
+
+
+class Got(NamedTuple):
+    method: str
+    path: str
+    headers: dict[str, str]  # names in small letters
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class WebhookService:
+    """Keeps the requests that it gets; answers 200, or what `answers` says for a path: status, body, headers."""
+
+    def __init__(self):
+        self.got, self.answers, self.before_answer = [], {}, None
+        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
+        self.origin = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def at(self, path):
+        """The requests to this path, whatever their query."""
+        return [one for one in self.got if one.path.partition("?")[0] == path]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    service = None
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.service.got.append(Got(self.command, self.path, headers, body))
+        if self.service.before_answer:
+            self.service.before_answer()
+        answer = self.service.answers.get(self.path.partition("?")[0], (200,))
+        status, text, more = (*answer, *(b"", {})[len(answer) - 1 :])
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(text)), **more}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_PUT = do_POST  # noqa: N815
+
+    def log_message(self, *args):
+        pass
