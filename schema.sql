@@ -400,7 +400,7 @@ CREATE TABLE firing (
 ) STRICT;
 CREATE INDEX firing_of_rule ON firing (rule_seq, began_at);
 
--- What must not ring for a while.
+-- What must not ring for a while, or, with `cron`, again and again.
 CREATE TABLE mute (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -411,9 +411,25 @@ CREATE TABLE mute (
     mode TEXT NOT NULL CHECK (mode IN ('hold', 'history')),
     urgent_passes INTEGER NOT NULL CHECK (urgent_passes IN (0, 1)),
     created_at INTEGER NOT NULL,
-    until INTEGER NOT NULL
+    until INTEGER,                         -- NULL if it comes again
+    cron TEXT,                             -- when it begins, each time, in the account's time zone; else NULL
+    for_s INTEGER,                         -- for how long, then
+    CHECK ((until IS NULL) = (cron IS NOT NULL) AND (cron IS NULL) = (for_s IS NULL))
 ) STRICT;
 CREATE INDEX mute_of_account ON mute (account_seq);
+
+-- What changed in silence within a mute that comes again: the owner is told at its end if it is still so.
+CREATE TABLE silent_change (
+    account_seq INTEGER NOT NULL REFERENCES account,
+    what TEXT NOT NULL CHECK (what IN ('heartbeat', 'rule')),
+    subject_seq INTEGER NOT NULL,
+    was_wrong INTEGER NOT NULL CHECK (was_wrong IN (0, 1)), -- down or firing, as its owner knows it
+    is_wrong INTEGER NOT NULL CHECK (is_wrong IN (0, 1)),   -- since the latest change, which these say
+    title TEXT NOT NULL,
+    body TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    PRIMARY KEY (what, subject_seq)
+) STRICT, WITHOUT ROWID;
 
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (

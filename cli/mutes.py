@@ -6,9 +6,9 @@ import click
 from flask.cli import with_appcontext
 
 from cli.base import Command, Row, counted, line, moment, print_list, with_json
-from core import accounts, mutes
+from core import accounts, holding, mutes
 from core.durations import seconds_of
-from core.local_time import moment_ms, near_time
+from core.local_time import moment_ms
 from process import clock
 from store.mutes import ALL, HISTORY, ListedMute
 from web import shapes
@@ -21,16 +21,21 @@ WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 @click.argument("what", metavar=WHAT)
 @click.argument("duration", required=False)
 @click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
+@click.option("--cron", metavar="'0 2 * * sun'", help="Again and again: when it begins, in the account's time zone.")
 @click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
 @click.option("--urgent-too", is_flag=True, help="Mute what is urgent, too.")
 @with_appcontext
-def mute(email: str, what: str, duration: str | None, until: str | None, history: bool, urgent_too: bool) -> None:
+def mute(
+    email: str, what: str, duration: str | None, until: str | None, cron: str | None, history: bool, urgent_too: bool
+) -> None:
     """Mute everything, an alert, a key, a heartbeat or a rule for a DURATION such as 1h. NAME may be an id."""
     if (duration is None) == (until is None):
         raise click.UsageError("Use either a DURATION, such as 1h, or --until.")
+    if cron is not None and until is not None:
+        raise click.UsageError("Use --cron with a DURATION, such as 1h.")
     owner, now = accounts.find_account(email), clock.now_ms()
     kind, id_ = mutes.named(owner.seq, what)
-    fields: dict[str, Any] = {"what": kind, "id": id_, "urgentPasses": not urgent_too}
+    fields: dict[str, Any] = {"what": kind, "id": id_, "cron": cron, "urgentPasses": not urgent_too}
     if duration is not None:
         fields["forS"] = seconds_of(duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
     if until is not None:
@@ -38,8 +43,7 @@ def mute(email: str, what: str, duration: str | None, until: str | None, history
     if history:
         fields["mode"] = HISTORY
     made = mutes.create_mute(owner, fields, now)
-    ends = near_time(made.mute.until, owner.time_zone, now)
-    click.echo(line(f"Muted {mutes.subject_words(made)} until {ends}."))
+    click.echo(line(f"Muted {mutes.subject_words(made)} {mutes.time_words(made.mute, now)}."))
 
 
 @click.command("unmute", cls=Command)
@@ -47,7 +51,10 @@ def mute(email: str, what: str, duration: str | None, until: str | None, history
 @click.argument("what", metavar=WHAT)
 @with_appcontext
 def unmute(email: str, what: str) -> None:
-    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule. NAME may be an id."""
+    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule, also those that come again.
+
+    NAME may be an id.
+    """
     owner = accounts.find_account(email)
     kind, id_ = mutes.named(owner.seq, what)
     ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
@@ -63,14 +70,15 @@ def unmute(email: str, what: str) -> None:
 def list_mutes(email: str, as_json: bool) -> None:
     """List the mutes.
 
-    A line is: id, what, name, mode, urgent, until.
+    A line is: id, what, name, mode, urgent, until, cron.
     """
     owner = accounts.find_account(email)
-    rows = map(_row, mutes.of_account(owner.seq, clock.now_ms()))
-    print_list("mutes", ("id", "what", "name", "mode", "urgent", "until"), rows, as_json)
+    now = clock.now_ms()
+    rows = [_row(one, now) for one in mutes.of_account(owner.seq, now)]
+    print_list("mutes", ("id", "what", "name", "mode", "urgent", "until", "cron"), rows, as_json)
 
 
-def _row(one: ListedMute) -> Row:
-    urgent = "passes" if one.mute.urgent_passes else "muted"
-    said = (one.mute.what, one.name or "-", one.mute.mode, urgent, moment(one.mute.until))
-    return Row(shapes.mute(one), (one.mute.id, *said))
+def _row(one: ListedMute, now: int) -> Row:
+    urgent, (_, end) = "passes" if one.mute.urgent_passes else "muted", holding.window(one.mute, now)
+    said = (one.mute.what, one.name or "-", one.mute.mode, urgent, moment(end), one.mute.cron or "-")
+    return Row(shapes.mute(one, now), (one.mute.id, *said))

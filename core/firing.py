@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from core import durations, recording, storage
+from core import durations, maintenance, storage
 from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, measured_text, metric_title, rule_text
 from process import clock
@@ -176,4 +176,4 @@ def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
         lasted = durations.near(max(0, now - (rule.changed_at or now)) // 1000)
         title = f"{name} is ok: {measured}" if measured else f"{name} is sent again"
         content = Content(title, f"{said} It fired for {lasted}.", priority=LOW_PRIORITY)
-    recording.tell(rule, content._replace(tag=f"rule {rule.id}"), now)
+    maintenance.tell(rule, state == FIRING, content, now)

@@ -4,7 +4,7 @@ Each change of state is one transaction with its notification, and happens only 
 read: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
-from core import durations, firing, recording
+from core import durations, firing, maintenance
 from core.backoff import Backoff
 from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
@@ -89,18 +89,18 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
     if heartbeats.change_state(beat, "down", None, now, down_since=now):
-        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
+        _tell(beat, True, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
     body = f"It was down for {durations.near(lasted_s)}."
-    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
+    _tell(beat, False, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
-def _tell(beat: Beat, content: Content) -> None:
+def _tell(beat: Beat, is_down: bool, content: Content) -> None:
     now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
-    recording.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
+    maintenance.tell(beat, is_down, content, now)
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------

@@ -51,9 +51,24 @@ class Holds(NamedTuple):
 def ends_at(mute: Mute, at: int) -> int | None:
     """When a mute that is in force at this time (ms) ends; None if it is not in force.
 
-    A clock that was set back a little ends none, and one that was set back far ends it.
+    A clock that was set back a little ends none, and one that was set back far ends it, unless it comes again.
     """
-    return mute.until if abs(at - mute.created_at) < mute.until - mute.created_at else None
+    if mute.until is not None:
+        return mute.until if abs(at - mute.created_at) < mute.until - mute.created_at else None
+    begin, end = window(mute, at)
+    return end if begin <= at else None
+
+
+def window(mute: Mute, at: int) -> tuple[int, int]:
+    """When a mute that is in force, or comes again, begins and ends (ms); of those to come the next at that time."""
+    if mute.cron is None or mute.for_s is None:
+        return mute.created_at, mute.until or 0
+    return local_time.window_at(mute.cron, mute.for_s, mute.time_zone, at)
+
+
+def is_maintained(subject: Subject, mutes: Mutes, at: int) -> bool:
+    """Whether a heartbeat or a rule is within a mute that comes again."""
+    return any(mute.cron and _names(mute, subject) and ends_at(mute, at) is not None for mute in mutes)
 
 
 # --- the rule -----------------------------------------------------------------------------------------------
@@ -102,12 +117,11 @@ def _that_name(subject: Subject, priority: int | None, mutes: Mutes) -> list[Mut
     """Those of the mutes that name the sender, without those that a notification of this priority passes."""
     if priority == MIN_PRIORITY:
         return []
-    return [
-        mute
-        for mute in mutes
-        if (mute.what == ALL or (mute.what, mute.subject_seq) == subject)
-        and not (priority == MAX_PRIORITY and mute.urgent_passes)
-    ]
+    return [mute for mute in mutes if _names(mute, subject) and not (priority == MAX_PRIORITY and mute.urgent_passes)]
+
+
+def _names(mute: Mute, subject: Subject) -> bool:
+    return mute.what == ALL or (mute.what, mute.subject_seq) == subject
 
 
 def held_until(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, now: int) -> tuple[int, str]:

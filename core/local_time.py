@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 from functools import cache, lru_cache
+from itertools import islice, pairwise, takewhile
 from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
@@ -29,6 +30,7 @@ ORDINALS |= {"21th": "21st", "22th": "22nd", "23th": "23rd", "31th": "31st"}
 ORDINAL = re.compile("|".join(ORDINALS))
 MAX_CRON_WORDS = 80  # characters
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
+MAX_RUNS, LOOKED_AHEAD_S = 1_000, 2 * 366 * 86_400  # that are looked at
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 
@@ -224,6 +226,25 @@ def next_run(cron: str, zone: str, after: int) -> int:
     """
     runs = (int(run.timestamp() * 1000) for run in CronSim(cron, _local(after, zone)))
     return next(at for at in runs if at > after)  # the first may be past in an hour that comes twice
+
+
+def window_at(cron: str, for_s: int, zone: str, at: int) -> tuple[int, int]:
+    """The window, which begins whenever a cron expression says, that a time is in, or the next: begin, end; in ms."""
+    begin = next_run(cron, zone, at - for_s * 1000)
+    return begin, begin + for_s * 1000
+
+
+def check_gaps(cron: str, for_s: int, now: int) -> None:
+    """`Refused` (400) if a cron expression runs again before so many seconds have passed, and says when.
+
+    By the clock on the wall: a change to daylight saving time may still join two windows.
+    """
+    runs = (int(run.timestamp()) for run in CronSim(cron, _local(now, "UTC")))
+    for run, following in pairwise(takewhile(lambda run: run < now // 1000 + LOOKED_AHEAD_S, islice(runs, MAX_RUNS))):
+        if following < run + for_s:
+            again, end = (laid_out(at * 1000, "%a %d %b %H:%M", "UTC") for at in (following, run + for_s))
+            sentence = f'"{cron}" comes again on {again}, before it ends on {end}.'
+            raise Refused(400, sentence, field="cron")
 
 
 def cron_words(cron: str) -> str:

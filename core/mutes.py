@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from core import holding, subjects
+from core import durations, holding, local_time, subjects
 from models import Account
 from store import mutes as stored
 from store.database import transaction
-from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, ListedMute
+from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
 from store.subjects import SUBJECTS
 from wire.errors import Refused
 from wire.notification import LIKE_SECONDS, looks_like_seconds
@@ -14,7 +14,7 @@ from wire.validation import either
 
 MAX_MUTES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 60, 366 * 86_400
-FIELDS = ("what", "id", "forS", "until", "mode", "urgentPasses")
+FIELDS = ("what", "id", "forS", "until", "cron", "mode", "urgentPasses")
 MODES = (HOLD, HISTORY)
 
 
@@ -27,7 +27,7 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
     `Refused` (400) names a wrong field, (404) when the account has no such alert, key, heartbeat or rule.
     """
     fields = {name: value for name, value in sent.items() if value is not None}
-    values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), "until": _until(fields, now)}
+    values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), **_times(fields, now)}
     with transaction(account.seq):
         values |= _subject(account.seq, fields)
         if stored.count(account.seq) >= MAX_MUTES:
@@ -39,7 +39,7 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
 
 def of_account(account_seq: int, now: int) -> list[ListedMute]:
     """The account's mutes that have not ended, newest first."""
-    return [one for one in stored.listed(account_seq) if holding.ends_at(one.mute, now) is not None]
+    return [one for one in stored.listed(account_seq) if one.mute.cron or holding.ends_at(one.mute, now)]
 
 
 def find_mute(account_seq: int, id_: str, now: int) -> ListedMute:
@@ -83,23 +83,38 @@ def _flag(fields: dict[str, Any]) -> bool:
     return flag
 
 
-def _until(fields: dict[str, Any], now: int) -> int:
-    """When it ends, in ms."""
-    if ("forS" in fields) == ("until" in fields):
-        raise Refused(400, "Set either forS or until.", field="forS")
-    field = "forS" if "forS" in fields else "until"
-    value = fields[field]
+def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
+    """The columns that say when it is in force."""
+    cron = fields.get("cron")
+    if cron is None:
+        if ("forS" in fields) == ("until" in fields):
+            raise Refused(400, "Set either forS or until.", field="forS")
+        return {"until": now + _for_s(fields) * 1000 if "forS" in fields else _until(fields["until"], now)}
+    if not isinstance(cron, str):
+        raise Refused(400, "cron must be a string.", field="cron")
+    if "until" in fields or "forS" not in fields:
+        raise Refused(400, "With cron, set forS, and not until.", field="forS")
+    cron, for_s = local_time.checked_cron(cron, now), _for_s(fields)
+    local_time.check_gaps(cron, for_s, now)
+    return {"cron": cron, "for_s": for_s}
+
+
+def _for_s(fields: dict[str, Any]) -> int:
+    value = fields["forS"]
     if type(value) is not int:
-        unit = "seconds" if field == "forS" else "milliseconds"
-        raise Refused(400, f"{field} must be a whole number of {unit}.", field=field)
-    if field == "forS":
-        if not MIN_FOR_S <= value <= MAX_FOR_S:
-            raise Refused(400, f"forS must be from {MIN_FOR_S} to {MAX_FOR_S:,} seconds.", field=field)
-        return now + value * 1000
+        raise Refused(400, "forS must be a whole number of seconds.", field="forS")
+    if not MIN_FOR_S <= value <= MAX_FOR_S:
+        raise Refused(400, f"forS must be from {MIN_FOR_S} to {MAX_FOR_S:,} seconds.", field="forS")
+    return value
+
+
+def _until(value: Any, now: int) -> int:
+    if type(value) is not int:
+        raise Refused(400, "until must be a whole number of milliseconds.", field="until")
     if looks_like_seconds(value):
-        raise Refused(400, f"until {LIKE_SECONDS}.", field=field)
+        raise Refused(400, f"until {LIKE_SECONDS}.", field="until")
     if not now < value <= now + MAX_FOR_S * 1000:
-        raise Refused(400, "until must be in the future, at most 366 days ahead.", field=field)
+        raise Refused(400, "until must be in the future, at most 366 days ahead.", field="until")
     return value
 
 
@@ -131,3 +146,10 @@ def named(account_seq: int, text: str) -> tuple[str, str | None]:
 def subject_words(one: ListedMute) -> str:
     """What is muted, in words: "everything", "the alert Disk"."""
     return "everything" if one.name is None else f"the {one.mute.what} {one.name}"
+
+
+def time_words(mute: Mute, now: int) -> str:
+    """When a mute is in force, in words: "until today 11:00", "Sundays at 02:00 for 2 h"."""
+    if mute.cron is None or mute.for_s is None:
+        return f"until {local_time.near_time(mute.until or 0, mute.time_zone, now)}"
+    return f"{local_time.cron_words(mute.cron)} for {durations.in_words(mute.for_s)}"

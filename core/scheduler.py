@@ -20,6 +20,7 @@ from core import (
     floods,
     health_ping,
     heartbeat_checks,
+    maintenance,
     ntfy_wakeup,
     proxies,
     pruning,
@@ -74,6 +75,7 @@ TIMED = (
 RECORDS = (
     Job("look after writes", look_after_writes),
     Job("write the pauses of flooded alerts", floods.write_pauses),
+    Job("tell what changed during a maintenance", maintenance.tell_ended),
     Job("release held notifications", digests.release_due),
     Job("settle expired notifications", retries.settle_expired),
     Job("end what expired while it was held", digests.end_expired),

@@ -24,7 +24,10 @@ class Mute(NamedTuple):
     mode: str
     urgent_passes: int
     created_at: int
-    until: int
+    until: int | None  # None if it comes again
+    cron: str | None
+    for_s: int | None
+    time_zone: str  # the account's
 
 
 class ListedMute(NamedTuple):
@@ -35,11 +38,12 @@ class ListedMute(NamedTuple):
     name: str | None
 
 
-MUTE = columns(Mute, "m")
-OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} FROM mute m WHERE account_seq = ? ORDER BY seq")
+MUTE = columns(Mute, "m", time_zone="a.time_zone")
+FROM = "FROM mute m JOIN account a ON a.seq = m.account_seq"
+OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} {FROM} WHERE m.account_seq = ? ORDER BY m.seq")
 LISTED = Query(
     ListedMute,
-    f"SELECT {MUTE}, {subjects.ID}, {subjects.NAME} FROM mute m{subjects.joined('m')}"
+    f"SELECT {MUTE}, {subjects.ID}, {subjects.NAME} {FROM}{subjects.joined('m')}"
     f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {subjects.ID} IS NOT NULL) ORDER BY m.seq DESC",
 )
 NOTE = (
@@ -79,8 +83,12 @@ def remove(account_seq: int, seqs: list[int]) -> None:
 
 
 def forget(account_seq: int, subject: Subject) -> None:
-    """Delete the mutes of what is deleted: its seq may be given again; call inside `transaction()`."""
-    run("DELETE FROM mute WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
+    """Delete the mutes of what is deleted, and what it changed in silence: its seq may be given again.
+
+    Call inside `transaction()`.
+    """
+    for table in ("mute", "silent_change"):
+        run(f"DELETE FROM {table} WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
 
 
 def ended(account_seq: int, now: int, limit: int) -> list[int]:

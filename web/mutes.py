@@ -23,8 +23,9 @@ def create_mute() -> tuple[Payload, int]:
 
 def list_mutes() -> Payload:
     """GET /api/v1/mutes."""
-    found = mutes.of_account(current().caller.account_seq, clock.now_ms())
-    return {"ok": True, "mutes": [shapes.mute(one) for one in found]}
+    now = clock.now_ms()
+    found = mutes.of_account(current().caller.account_seq, now)
+    return {"ok": True, "mutes": [shapes.mute(one, now) for one in found]}
 
 
 def show_mute(mute_id: str) -> Payload:
@@ -39,7 +40,7 @@ def end_mute(mute_id: str) -> Payload:
 
 
 def _answer(one: ListedMute) -> Payload:
-    return {"ok": True, "mute": shapes.mute(one)}
+    return {"ok": True, "mute": shapes.mute(one, clock.now_ms())}
 
 
 def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:

@@ -5,7 +5,7 @@ Times are integer milliseconds. Must not know Flask or SQL.
 
 from typing import Any
 
-from core import channels, definitions, heartbeat_checks, metric_rules
+from core import channels, definitions, heartbeat_checks, holding, metric_rules
 from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
 from store.key_limits import FULL
@@ -124,8 +124,13 @@ def _channel(one: Device) -> Shape:
     }
 
 
-def mute(one: ListedMute) -> Shape:
-    """A mute; `subject` is the id of what is muted, null for everything."""
+def mute(one: ListedMute, now: int) -> Shape:
+    """A mute; `subject` is the id of what is muted, null for everything.
+
+    Of one that comes again it says when it is in force now, or will be next.
+    """
+    begin, end = holding.window(one.mute, now)
+    again = {} if one.mute.cron is None else {"cron": one.mute.cron, "forS": one.mute.for_s, "from": begin}
     return {
         "id": one.mute.id,
         "what": one.mute.what,
@@ -133,8 +138,9 @@ def mute(one: ListedMute) -> Shape:
         "name": one.name,
         "mode": one.mute.mode,
         "urgentPasses": bool(one.mute.urgent_passes),
-        "until": one.mute.until,
+        "until": end,
         "createdAt": one.mute.created_at,
+        **again,
     }
 
 

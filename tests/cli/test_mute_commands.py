@@ -59,12 +59,23 @@ def test_the_mutes_are_listed(service, owner, moved_clock):
     service.flask(*MUTE, "all", "1d")
     both = mutes(owner)
     assert lines_of(service, "mutes", OWNER) == [
-        [both[0]["id"], "all", "-", "hold", "passes", "2026-11-22T10:00:00Z"],
-        [both[1]["id"], "alert", "Disk", "hold", "muted", "2026-11-21T11:00:00Z"],
+        [both[0]["id"], "all", "-", "hold", "passes", "2026-11-22T10:00:00Z", "-"],
+        [both[1]["id"], "alert", "Disk", "hold", "muted", "2026-11-21T11:00:00Z", "-"],
     ]
     assert json.loads(service.flask("mutes", OWNER, "--json").stdout) == both
     moved_clock.advance(DAY_MS / 1000)
     assert lines_of(service, "mutes", OWNER) == []
+
+
+def test_one_that_comes_again_is_said_listed_and_ended(service, owner):
+    result = service.flask(*MUTE, "all", "--cron", "0 2 * * sun", "2h")
+    assert printed(result) == "Muted everything Sundays at 02:00 for 2 h."
+    (muted,) = mutes(owner)
+    assert lines_of(service, "mutes", OWNER) == [
+        [muted["id"], "all", "-", "hold", "passes", "2026-11-22T04:00:00Z", "0 2 * * sun"]
+    ]
+    assert json.loads(service.flask("mutes", OWNER, "--json").stdout) == [muted]
+    assert printed(service.flask("unmute", OWNER, "all")) == "Ended 1 mute of everything."
 
 
 def test_unmute_ends_every_mute_of_a_sender_and_no_other(service, owner):
@@ -87,6 +98,8 @@ WRONG = [
     (("all", "59s"), "The duration must be from 1m to 366d."),
     (("all", "367d"), "The duration must be from 1m to 366d."),
     (("all", "soon"), 'Write the duration like 10m, 1h or 7d, not "soon".'),
+    (("all", "1h", "--cron", "daily"), '"daily" is not a cron expression, or never runs.'),
+    (("all", "2h", "--cron", "0 * * * *"), '"0 * * * *" comes again on Sat 21 Nov 12:00, before it'),
     (("all", "--until", "yesterday"), '"yesterday" is no time'),
     (("all", "--until", "2026-11-21T09:00"), "until must be in the future"),
     (("all", "--until", "2028-11-21T09:00"), "until must be in the future, at most 366 days ahead."),
@@ -102,7 +115,10 @@ def test_what_is_wrong_is_an_error_in_one_line_and_mutes_nothing(service, owner,
     assert mutes(owner) == []
 
 
-@pytest.mark.parametrize("args", [("all",), ("all", "1h", "--until", "2026-11-22T07:00"), ()])
+EVERY_DAY = ("all", "--until", "2026-11-22T07:00", "--cron", "0 2 * * *")
+
+
+@pytest.mark.parametrize("args", [("all",), ("all", "1h", "--until", "2026-11-22T07:00"), (), EVERY_DAY])
 def test_a_mute_needs_either_a_duration_or_an_end(service, owner, args):
     assert service.flask(*MUTE, *args).exit_code == 2
     assert mutes(owner) == []

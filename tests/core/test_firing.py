@@ -233,7 +233,7 @@ def test_a_rules_state_and_its_value_are_not_stored_without_its_notification(ser
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(firing.recording, "tell", die)
+        patch.setattr(firing.maintenance, "tell", die)
         with pytest.raises(SystemExit):
             rule.sends(95)
     assert (rule.state, told(owner), query(service, "SELECT * FROM metric")) == ("ok", [], [])

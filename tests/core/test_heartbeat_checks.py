@@ -215,7 +215,7 @@ def test_a_heartbeats_state_does_not_change_without_its_notification(
     def die(*_):
         raise SystemExit
 
-    monkeypatch.setattr(heartbeat_checks.recording, "tell", die)
+    monkeypatch.setattr(heartbeat_checks.maintenance, "tell", die)
     with pytest.raises(SystemExit):
         service.client.post(beat.path + signal)
     assert (beat.watch, told(owner)) == before

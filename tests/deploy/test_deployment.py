@@ -504,5 +504,6 @@ def test_the_page_on_security_names_every_table():
         "picture",
         *of_the_service,
         "session",
+        "silent_change",
         "snooze",
     }

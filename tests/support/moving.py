@@ -38,6 +38,8 @@ SPECIAL = {
     "short_code": lambda row: f"code00{row}",
     "cron": lambda row: None if row < 3 else "* * * * *",
     "period_s": lambda row: row if row < 3 else None,
+    "until": lambda row: row if row < 3 else None,
+    "for_s": lambda row: None if row < 3 else row,
     "threshold": lambda row: REALS[row - 1],
 }
 
@@ -52,7 +54,7 @@ def _checked(created):
 
 
 def _value(table, column, kind, can_be_null, row, checked):
-    if column in SPECIAL and not (column == "threshold" and not can_be_null):
+    if column in SPECIAL and not (column in ("threshold", "for_s") and not can_be_null):
         return SPECIAL[column](row)
     if column.endswith("seq"):
         return row

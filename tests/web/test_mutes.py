@@ -89,18 +89,43 @@ WRONG = [
     *(({**TIMED, "mode": value}, "mode must be hold or history.") for value in ("keep", "", 1, ["hold"], {})),
     *(({**TIMED, "urgentPasses": value}, "urgentPasses must be true or false.") for value in (1, "yes", [])),
     ({**TIMED, "urgentpasses": True}, "urgentpasses is not known"),
+    *(({**TIMED, "cron": value}, "cron must be a string.") for value in (1, True, ["0 2 * * *"], {})),
+    *(
+        ({**TIMED, "cron": value}, f'"{value}" is not a cron expression, or never runs.')
+        for value in ("", "daily", "0 2 * *", "60 2 * * *", "0 0 30 2 *", "@daily", "0 2 * * * *")
+    ),
+    ({**TIMED, "cron": "0 2 * * *", "until": NOW + DAY_MS}, "With cron, set forS, and not until."),
+    ({"what": "all", "cron": "0 2 * * *", "until": NOW + DAY_MS}, "With cron, set forS, and not until."),
+    ({"what": "all", "cron": "0 2 * * *"}, "With cron, set forS, and not until."),
+    ({"what": "all", "cron": "0 2 * * *", "forS": 59}, "forS must be from 60"),
+    *(
+        ({"what": "all", "cron": cron, "forS": for_s}, f'"{cron}" comes again on {when}.')
+        for cron, for_s, when in (
+            ("*/5 * * * *", 361, "Sat 21 Nov 10:10, before it ends on Sat 21 Nov 10:11"),
+            ("0 2,3 * * *", 2 * HOUR_S, "Sun 22 Nov 03:00, before it ends on Sun 22 Nov 04:00"),
+            ("0 22 * * fri,sat", 25 * HOUR_S, "Sat 28 Nov 22:00, before it ends on Sat 28 Nov 23:00"),
+            ("0 0 1 * *", 29 * 86_400, "Mon 01 Mar 00:00, before it ends on Tue 02 Mar 00:00"),
+        )
+    ),
 ]
 
 
 @each("sent, sentence", WRONG)
-def test_a_wrong_field_is_named_and_nothing_is_muted(owner, sent, sentence):
-    assert refusal(owner.post("/mutes", sent)).startswith(sentence)
-    assert owner.get("/mutes").json["mutes"] == []
+def test_a_wrong_field_is_named_and_nothing_is_muted(pro, sent, sentence):
+    assert refusal(pro.post("/mutes", sent)).startswith(sentence)
+    assert pro.get("/mutes").json["mutes"] == []
 
 
 def test_null_counts_as_absent(owner):
     sent = {"what": "all", "id": None, "forS": 60, "until": None, "mode": None, "urgentPasses": None}
     assert owner.post("/mutes", sent).status_code == 201
+
+
+@each("cron, for_s", [("0 22,23 * * *", HOUR_S), ("0 0 * * *", 86_400), (" 0  2 * * SUN ", 60), ("0 0 1 1 *", 60)])
+def test_windows_that_follow_each_other_are_taken_and_one_that_is_a_minute_long(owner, cron, for_s):
+    muted = mute(owner, for_s=for_s, cron=cron)
+    assert (muted["cron"], muted["until"] - muted["from"]) == (" ".join(cron.split()), for_s * 1000)
+    unmute(owner, muted)
 
 
 @pytest.mark.parametrize("for_s", [60, YEAR_S])

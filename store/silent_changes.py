@@ -1,0 +1,62 @@
+"""What heartbeats and rules changed in silence, within a mute that comes again. Callers decide when it is told."""
+
+from typing import NamedTuple
+
+from store.database import run
+from store.enabled import OF_ENABLED
+from store.rows import Query, columns
+from store.senders import Subject
+
+
+class SilentChange(NamedTuple):
+    """A heartbeat or a rule whose owner knows another state of it; the texts say the latest change."""
+
+    account_seq: int
+    what: str
+    subject_seq: int
+    was_wrong: int
+    is_wrong: int
+    title: str
+    body: str
+    priority: int
+
+    @property
+    def subject(self) -> Subject:
+        """What a mute may name."""
+        return self.what, self.subject_seq
+
+
+KEEP = (
+    "INSERT INTO silent_change (account_seq, what, subject_seq, was_wrong, is_wrong, title, body, priority)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (what, subject_seq) DO UPDATE SET is_wrong = excluded.is_wrong,"
+    " title = excluded.title, body = excluded.body, priority = excluded.priority"
+)
+ALL = Query(
+    SilentChange,
+    f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE account_seq {OF_ENABLED}"
+    " ORDER BY account_seq, what, subject_seq",
+)
+OF_SUBJECT = "what = ? AND subject_seq = ?"
+ONE = Query(SilentChange, f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE {OF_SUBJECT}")
+
+
+def keep(change: SilentChange) -> None:
+    """Note a change; what its owner knew before the first one stays. Call inside `transaction()`."""
+    run(KEEP, tuple(change))
+
+
+def everything() -> list[SilentChange]:
+    """Everything that changed in silence and was not told, by account."""
+    return ALL.all()
+
+
+def is_kept(subject: Subject) -> bool:
+    """Whether something was not told of this heartbeat or rule."""
+    return run(f"SELECT 1 FROM silent_change WHERE {OF_SUBJECT}", subject).fetchone() is not None
+
+
+def take(subject: Subject) -> SilentChange | None:
+    """Delete what was not told of it, and return it; None if another process did. Call inside `transaction()`."""
+    found = ONE.first(subject)
+    run(f"DELETE FROM silent_change WHERE {OF_SUBJECT}", subject)
+    return found
