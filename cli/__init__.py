@@ -18,15 +18,18 @@ from cli.devices import device
 from cli.doctor import examine
 from cli.heartbeats import heartbeat
 from cli.keys import key
+from cli.man_page import print_man_page
 from cli.metrics import metric, rule
 from cli.mutes import list_mutes, mute, unmute
 from cli.notifications import history, send
+from cli.serve import serve
 from config import VERSION
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
 click.version_option(VERSION, message="Pocketbell %(version)s")(pocketbell)
 _nouns = (account, key, alert, heartbeat, rule, device, history, metric)
-for _command in (*_nouns, mute, unmute, list_mutes, send, apply_file, export_file, backup, import_file, examine):
+_of_files = (apply_file, export_file, backup, import_file)
+for _command in (*_nouns, mute, unmute, list_mutes, send, *_of_files, serve, examine, print_man_page):
     pocketbell.add_command(_command)
 
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+PROJECT = Path(__file__).resolve().parent.parent
 
-def main() -> None:
-    """Run the command that the arguments name, then end the process."""
+
+def main(project: Path = PROJECT, folder: Path = PROJECT) -> None:
+    """Run the command that the arguments name, in `folder`, then end the process. The modules are in `project`."""
     can_interrupt = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if can_interrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules are imported would print a traceback
@@ -22,9 +24,8 @@ def main() -> None:
         called_from = Path.cwd()
     except OSError as error:
         sys.exit(f"Error: Cannot find the current directory: {error.strerror}.")
-    project = Path(__file__).resolve().parent.parent
-    os.chdir(project)
-    sys.path[0] = str(project)  # Python put this file's directory there
+    os.chdir(folder)
+    sys.path[0] = str(project)  # Python put the program's own directory there
     with _installed():
         from flask.cli import ScriptInfo
 
