@@ -14,6 +14,7 @@ from core import buttons, pictures
 from core.backoff import GIVEN_UP_AFTER_MS, retry_s
 from core.devices import drop_device
 from models import ActiveDevice, Device
+from process import clock, counters
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome, Push
 from store import alarms, deliveries, engine
@@ -30,7 +31,12 @@ log = logging.getLogger("pocketbell")
 
 def push_all(attempts: list[Attempt]) -> list[Answer]:
     """Make these attempts; the providers' answers, in order."""
-    return push_each([_push(attempt) for attempt in attempts])
+    answers = push_each([_push(attempt) for attempt in attempts])
+    now = clock.now_ms()
+    for attempt, answer in zip(attempts, answers, strict=True):
+        if answer.outcome is Outcome.DELIVERED:
+            counters.observe("push_delay_seconds", max(0, now - attempt.since) / 1000, attempt.device.kind)
+    return answers
 
 
 def push_each(pushes: list[Push]) -> list[Answer]:

@@ -11,6 +11,7 @@ from dashboard.page import Page, Problem
 from dashboard.phone import READY_PAGE
 from models import Account
 from process import clock
+from process.counters import count
 from web import guards, rate_limits
 from web.context import request
 from wire.errors import Refused
@@ -65,17 +66,28 @@ def with_password(email: str, password: str) -> Account | None:
     """The account, if e-mail address and password are right; `Refused` (429) after too many tries."""
     mark = accounts.password_mark(email)
     visitor = rate_limits.Visitor(mark, guards.sender(), guards.known_browser(mark))
-    rate_limits.check_sign_in(visitor)
+    _check(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        rate_limits.check_sign_in(visitor, 1)  # again: others may have tried while this request waited
+        _check(visitor, 1)  # again: others may have tried while this request waited
         is_right = None
         try:
             account = accounts.with_password(email, password)
             is_right = account is not None
         finally:
             rate_limits.end_sign_in(visitor, is_right)
+    if account is None:
+        count("sign_in_failures", "wrong")
     return account
+
+
+def _check(visitor: rate_limits.Visitor, running: int = 0) -> None:
+    """Refuse a visitor who tried too often, and count that."""
+    try:
+        rate_limits.check_sign_in(visitor, running)
+    except Refused:
+        count("sign_in_failures", "limited")
+        raise
 
 
 def _wanted_page() -> str:

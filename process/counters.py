@@ -1,11 +1,14 @@
-"""Counts of what has happened since this process started, for `GET /metrics`; or with Redis, in all processes.
+"""Counts and times of what this process did since its start, for `GET /metrics`; with Redis, of all processes.
 
 Must not know what is counted.
 """
 
 import json
 import threading
+from bisect import bisect_left
 from collections import Counter
+from functools import lru_cache
+from itertools import accumulate
 
 from process.redis_client import RedisClient
 
@@ -17,6 +20,19 @@ for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return redis.call('HGETALL', KEYS[1])
 """
+# The same arguments, but the numbers are the least that the counts must be: Redis may have been emptied.
+RAISE = """
+for i = 2, #ARGV, 2 do
+  if tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0) < tonumber(ARGV[i + 1]) then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])
+"""
+BOUNDS_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)  # the upper ends of a histogram's buckets
+BUCKETS = (*map(str, BOUNDS_S), "+Inf")
+SUM = "sum"  # beside the buckets: the sum of the times in microseconds
 
 _counts: Counter[tuple[str, ...]] = Counter()  # all that this process counted; with Redis, what that has not got yet
 _shared: Counter[tuple[str, ...]] = Counter()  # what Redis said last
@@ -31,6 +47,24 @@ def count(what: str, *labels: str) -> None:
         _counts[what, *labels] += 1
 
 
+def observe(what: str, took_s: float, label: str) -> None:
+    """Count one more of `what`, with how long it took."""
+    bucket = BUCKETS[bisect_left(BOUNDS_S, took_s)]
+    with _lock:
+        _counts[what, label, bucket] += 1
+        _counts[what, label, SUM] += int(took_s * 1_000_000)
+
+
+def histograms(what: str) -> dict[str, tuple[list[tuple[str, int]], float]]:
+    """By label, each bucket with how many took at most so long, and the sum of all times in seconds."""
+    found = counted(what)
+    made = dict[str, tuple[list[tuple[str, int]], float]]()
+    for label in sorted({label for label, _ in found}):
+        buckets = list(zip(BUCKETS, accumulate(found.get((label, one), 0) for one in BUCKETS), strict=True))
+        made[label] = buckets, found.get((label, SUM), 0) / 1_000_000
+    return made
+
+
 def counted(what: str) -> dict[tuple[str, ...], int]:
     """How many of `what` were counted, by labels; while Redis is away, as far as this process knows."""
     with _lock:
@@ -40,7 +74,8 @@ def counted(what: str) -> dict[tuple[str, ...], int]:
 def share() -> None:
     """Add to Redis what this process counted since the last call, and learn what all processes counted.
 
-    After a time limit it is added again, although it may have arrived: a second may count double.
+    After a time limit it is added again, although it may have arrived: a second may count double. What a Redis that
+    was emptied has forgotten is put there again, so that no count falls.
     """
     global _counts, _shared
     if _redis is None:
@@ -48,14 +83,29 @@ def share() -> None:
     with _sharing:
         with _lock:
             told, _counts = _counts, Counter()
-        added = [part for key, number in told.items() for part in (json.dumps(key), number)]
-        answer = _redis.run(ADD, [_redis.key("counts")], [LIFE_S, *added])
-        with _lock:
-            if answer is None:
+        numbers = _told(_redis, ADD, told)
+        if numbers is None:
+            with _lock:
                 _counts += told
-            else:
-                numbers = dict(zip(answer[::2], map(int, answer[1::2]), strict=True))
-                _shared = Counter({tuple(json.loads(key)): number for key, number in numbers.items()})
+            return
+        if any(numbers[key] < number for key, number in _shared.items()):
+            numbers = _told(_redis, RAISE, _shared + told) or _shared + told
+        with _lock:
+            _shared = numbers
+
+
+def _told(redis: RedisClient, script: str, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
+    """What Redis has after this script was told these numbers; None if it does not answer."""
+    parts = [part for key, number in numbers.items() for part in (json.dumps(key), number)]
+    answer = redis.run(script, [redis.key("counts")], [LIFE_S, *parts])
+    if answer is None:
+        return None
+    return Counter({_key(name): int(number) for name, number in zip(answer[::2], answer[1::2], strict=True)})
+
+
+@lru_cache(maxsize=10_000)
+def _key(name: str | bytes) -> tuple[str, ...]:
+    return tuple(json.loads(name))
 
 
 def reset(redis: RedisClient | None = None) -> None:

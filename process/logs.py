@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from gunicorn.glogging import Logger
 
-from process import clock
+from process import clock, counters
 
 SECRETS = re.compile(
     r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[ap]|ping)/[^\s'\"]*|/app/(?:setup|phone)/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
@@ -90,7 +90,8 @@ class JsonLogger(Logger):
         self.error_log.addFilter(WithoutSecrets())
 
     def access(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
-        """Log a request that was answered."""
+        """Log a request that was answered, and count its time."""
+        counters.observe("request_seconds", took_s, environ.get("pocketbell.route", "-"))
         line = RequestLine(environ, status, sent, took_s)
         for handler in self.access_log.handlers:
             handler.handle(line)

@@ -203,6 +203,11 @@ def clock_ms() -> int | None:
     return _engine.clock_ms()
 
 
+def size_bytes() -> int:
+    """How much of a disk the database takes."""
+    return _engine.size_bytes()
+
+
 def most_connections() -> int | None:
     """How many connections of all programs the database server takes; None if there is no server."""
     return _engine.most_connections()

@@ -178,6 +178,11 @@ def clock_ms() -> int:
     return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
 
 
+def size_bytes() -> int:
+    """The size of the database on the server's disk."""
+    return int(run("SELECT pg_database_size(current_database())").fetchone()[0])
+
+
 def most_connections() -> int:
     """How many connections the server, the database and the user's role allow together."""
     return int(run(MOST_CONNECTIONS).fetchone()[0])

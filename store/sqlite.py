@@ -399,6 +399,11 @@ def clock_ms() -> None:
     return
 
 
+def size_bytes() -> int:
+    """The size of the file once all that is written has reached it."""
+    return int(run("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0])
+
+
 def most_connections() -> None:
     """None: nothing but the files that a process may open bounds them."""
     return

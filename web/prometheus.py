@@ -11,12 +11,18 @@ from config import VERSION
 from core import scheduler, sharing
 from process import clock, counters
 from store import deliveries, held_notifications
+from store.database import size_bytes
 from store.engine import SCHEMA_VERSION, DatabaseError
 
 COUNTERS = {
     "responses": ("Responses to requests.", ("method", "route", "status")),
     "notifications": ("Notifications by their first status.", ("source", "status")),
     "pushes": ("Pushes to devices by outcome.", ("provider", "outcome")),
+    "sign_in_failures": ("Passwords that were wrong, or not looked at after too many.", ("reason",)),
+}
+HISTOGRAMS = {
+    "request_seconds": ("Time from the first byte of a request to the last of its answer.", "route"),
+    "push_delay_seconds": ("Time from when a push was due until its provider had taken it.", "provider"),
 }
 
 
@@ -42,7 +48,12 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Each figure with its name and help."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+            InfoMetricFamily,
+        )
 
         build = {"version": VERSION, "schema": str(SCHEMA_VERSION)}
         yield InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
@@ -52,6 +63,11 @@ class _Collector:
             for values, number in sorted(counters.counted(name).items()):
                 family.add_metric(values, number)
             yield family
+        for name, (help_, label) in HISTOGRAMS.items():
+            times = HistogramMetricFamily(f"pocketbell_{name}", help_, labels=[label])
+            for labelled, (buckets, sum_s) in counters.histograms(name).items():
+                times.add_metric([labelled], buckets, sum_s)
+            yield times
         try:
             stored, is_up = _stored(), 1
         except DatabaseError:
@@ -74,5 +90,6 @@ def _stored() -> list[tuple[str, str, float]]:
     return [
         ("notifications_held", "Notifications held for quiet hours, a mute or a digest.", held_notifications.count()),
         ("pushes_pending", "Pushes waiting for another attempt.", deliveries.count_pending()),
+        ("database_bytes", "How much of a disk the database takes.", size_bytes()),
         ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
     ]

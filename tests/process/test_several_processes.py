@@ -22,6 +22,7 @@ def two_workers(redis_server, tmp_path_factory):
     with serving(tmp_path_factory.mktemp("two") / "data", METRICS_TOKEN=METRICS_TOKEN, **environ) as server:
         server.wait_until_ready().flask("account", "create", OWNER)
         server.key, server.allowed = server.flask("key", "create", OWNER, "test").strip(), 0
+        server.asked = 0
         server.database = ServerUrl(url, 1)
         yield server
 
@@ -37,6 +38,7 @@ def race(server):
 
     join(in_threads(16, ask))
     server.allowed += sum(status == 200 for status, _ in answers)
+    server.asked += len(answers)
     return answers
 
 
@@ -59,12 +61,14 @@ def test_a_quota_is_one_over_both_and_each_remaining_is_told_once(two_workers):
 
 def test_metrics_add_up_over_both_processes(two_workers):
     race(two_workers)
-    wait_until(lambda: counted(two_workers) == two_workers.allowed)
+    answered = 'pocketbell_responses_total{method="GET",route="/api/v1/stats",status="200"} '
+    wait_until(lambda: counted(two_workers, answered) == two_workers.allowed)
+    timed = 'pocketbell_request_seconds_count{route="/api/v1/stats"} '
+    wait_until(lambda: counted(two_workers, timed) == two_workers.asked)
 
 
-def counted(server):
+def counted(server, line):
     """How many requests were answered by either, as whichever answers knows so far."""
-    line = 'pocketbell_responses_total{method="GET",route="/api/v1/stats",status="200"} '
     told = server.get("/metrics", METRICS_TOKEN).text.splitlines()
     return sum(float(one.removeprefix(line)) for one in told if one.startswith(line))
 

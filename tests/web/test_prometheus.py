@@ -9,8 +9,9 @@ from config import VERSION
 from core import scheduler
 from store import deliveries
 from store.engine import SCHEMA_VERSION, WriteFailed
-from tests.support.accounts import OWNER, account_set
+from tests.support.accounts import OTHER, OWNER, account_set
 from tests.support.devices import subscribe
+from tests.support.pages import Visitor, use_up_tries
 from tests.support.server import ROOT
 from tests.support.service import METRICS_TOKEN
 
@@ -111,6 +112,32 @@ def test_pushes_are_counted_by_provider_and_outcome_beside_the_backlog(watched, 
     assert found["pocketbell_notifications_total"] == {("send", "delivered"): 1, ("send", "pending"): 1}
 
 
+def test_the_delay_of_a_push_counts_from_when_it_was_due_and_only_if_it_was_taken(watched, push_service, moved_clock):
+    caller = watched.caller(OWNER)
+    subscribe(caller, push_service).then(503).then(201)
+    caller.send()
+    assert "pocketbell_push_delay_seconds_count" not in figures(watched)
+    moved_clock.advance(40)
+    watched.work()
+    found = figures(watched)
+    assert found["pocketbell_push_delay_seconds_count"] == {("webpush",): 1}
+    assert found["pocketbell_push_delay_seconds_sum"] == {("webpush",): 40}
+
+
+def test_sign_ins_that_fail_are_counted_by_reason(watched):
+    visitor = Visitor(watched)
+    assert use_up_tries(visitor, count=12) == [422] * 10 + [429] * 2
+    visitor.sign_in(OTHER)
+    assert figures(watched)["pocketbell_sign_in_failures_total"] == {("wrong",): 11, ("limited",): 2}
+
+
+def test_the_size_of_the_database_is_told(watched):
+    before = figures(watched)["pocketbell_database_bytes"][()]
+    for _ in range(40):
+        watched.caller(OWNER).send(body="b" * 4_000)
+    assert before + 160_000 < figures(watched)["pocketbell_database_bytes"][()] < before + 1_600_000
+
+
 def test_held_notifications_are_counted(watched):
     account_set(watched, "--quiet-hours", "00:00-23:59")
     watched.alert(email=OWNER).post({"message": "x"})
@@ -120,8 +147,9 @@ def test_held_notifications_are_counted(watched):
 def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
     watched.caller(OWNER).send()
     page = (ROOT / "docs/deployment.md").read_text()
+    unseen = ["pushes", "redis_up", "sign_in_failures", "request_seconds", "push_delay_seconds"]
     ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
-        *("pocketbell_pushes", "pocketbell_redis_up")
+        f"pocketbell_{name}" for name in unseen
     }
     assert {name.removesuffix("_total") for name in re.findall(r"`(pocketbell_\w+)`", page)} == ours
 
