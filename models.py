@@ -244,6 +244,7 @@ class Alert(Model):
     repeats_urgent = peewee.IntegerField(default=0)
     urgent_passes_quiet_hours = peewee.IntegerField(default=0)
     image_template = peewee.TextField(null=True)
+    has_mute_button = peewee.IntegerField(default=0)
 
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"

@@ -109,7 +109,8 @@ CREATE TABLE alert (
     resolved_when TEXT,                    -- 'PATH = VALUE': an event for which it holds ends what has its tag
     repeats_urgent INTEGER NOT NULL DEFAULT 0 CHECK (repeats_urgent IN (0, 1)),
     urgent_passes_quiet_hours INTEGER NOT NULL DEFAULT 0 CHECK (urgent_passes_quiet_hours IN (0, 1)),
-    image_template TEXT
+    image_template TEXT,
+    has_mute_button INTEGER NOT NULL DEFAULT 0 CHECK (has_mute_button IN (0, 1))
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
 

@@ -31,6 +31,7 @@ TEMPLATES = {  # as the options and `show` call them
 
 
 REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
+MUTE_BUTTON = "Give its pushes a button that mutes it for an hour."
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -52,6 +53,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace what has their tag."
         ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
+        click.option("--mute-button/--no-mute-button", "has_mute_button", default=None, help=MUTE_BUTTON),
         click.option("--icon", help="Icon name, such as bell or server; an unknown name lists them all."),
         click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
         click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
@@ -109,6 +111,7 @@ def show_alert(email: str, alert_id: str) -> None:
         **templates,
         "resolved-when": one.resolved_when,
         "repeat-urgent": "yes" if one.repeats_urgent else "no",
+        "mute-button": "yes" if one.has_mute_button else "no",
         "frequency": one.frequency,
         "quiet-hours": IN_QUIET_HOURS[alerts.quiet_hours_word(one)],
         "icon": one.icon,

@@ -63,9 +63,10 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
 def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
     """Change the columns that `settings` name, and return the alert.
 
-    They are name, icon, color, the templates and resolved_when (None or empty: none), frequency, repeats_urgent, the
-    columns of `QUIET_HOURS`, keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a
-    value is wrong. A value that does not change is not checked: an old alert may have an icon that no longer exists.
+    They are name, icon, color, the templates and resolved_when (None or empty: none), frequency, repeats_urgent,
+    has_mute_button, the columns of `QUIET_HOURS`, keeps_payload and is_active. `Refused` (404) when there is no such
+    alert, (400) when a value is wrong. A value that does not change is not checked: an old alert may have an icon
+    that no longer exists.
     """
     with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)

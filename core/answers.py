@@ -6,19 +6,22 @@ A press names its button by a token; in the web app the owner answers without on
 import re
 from typing import NamedTuple
 
-from core import alarms, long_poll
+from core import alarms, long_poll, mutes
 from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
-from models import Account, sha256_of
+from models import Account, Alert, sha256_of
 from process import clock
 from store import buttons, notifications
 from store.buttons import GivenAnswer, PressedButton
 from store.database import after_commit, transaction
+from store.mutes import Mute
+from store.senders import Subject
 from wire.errors import Refused
 from wire.notification import Content
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
+ALERT_DELETED = "The alert that it mutes was deleted."
 TOO_LATE = "This was already answered."
 
 
@@ -28,12 +31,24 @@ class Question(NamedTuple):
     button: PressedButton
     given: GivenAnswer | None
     is_acknowledged: bool  # known of a button that acknowledges
+    mute: Mute | None  # the longest of the alert, known of a button that mutes it
 
     @property
     def label(self) -> str:
         """The button's text."""
         position = self.button.position
         return ACKNOWLEDGE if position is None else self.button.content.actions[position]["label"]
+
+    @property
+    def is_to_mute(self) -> bool:
+        """Whether it mutes the notification's alert."""
+        position = self.button.position
+        return position is not None and "mute" in self.button.content.actions[position]
+
+    @property
+    def alert(self) -> Subject:
+        """What it mutes."""
+        return "alert", self.button.alert_seq or 0
 
     @property
     def answer(self) -> str | None:
@@ -47,18 +62,29 @@ def find(token: str) -> Question:
     if button is None:
         raise Refused(404, NO_BUTTON)
     seq = button.notification_seq
-    return Question(button, buttons.answer_to(seq), button.position is None and bool(buttons.is_answered(seq)))
+    is_acknowledged = button.position is None and bool(buttons.is_answered(seq))
+    found = Question(button, buttons.answer_to(seq), is_acknowledged, None)
+    if not found.is_to_mute:
+        return found
+    if Alert.first("seq = ?", button.alert_seq) is None:
+        raise Refused(404, ALERT_DELETED)
+    in_force = mutes.timed(button.account_seq, found.alert, clock.now_ms())
+    return found._replace(mute=in_force[0] if in_force else None)
 
 
-def press(token: str) -> None:
-    """Take the press of the button with this token.
+def press(token: str, undoes: bool = False) -> None:
+    """Take the press of the button with this token, or undo it, if it is one that mutes.
 
     `Refused` (404) if there is none or it has expired; (409) if the notification has an answer already.
     """
     found = find(token)  # first without the writers' lock: a guessed token must not delay them
     with transaction(found.button.account_seq):
-        button = find(token).button
-        if button.position is None:
+        question = find(token)
+        button = question.button
+        if question.is_to_mute:
+            change = mutes.end_timed if undoes else mutes.mute_for_an_hour
+            change(button.account_seq, question.alert, clock.now_ms())
+        elif button.position is None:
             alarms.acknowledge(button.account_seq, button.notification_seq, button.device_seq, clock.now_ms())
         else:
             _answer(button.account_seq, button.notification_seq, button.content, button.position, button.device_seq)

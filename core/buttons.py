@@ -15,6 +15,7 @@ from store.notifications import NotificationRow
 from wire.notification import Content
 
 ACKNOWLEDGE = "Acknowledge"
+MUTE = {"label": "Mute 1 h", "mute": "1h"}  # its alert; a program cannot send such a button
 LIFE_MS = 7 * DAY_MS
 
 _tokens = DerivedTokens("buttons")
@@ -40,6 +41,11 @@ def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int
                 stored.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
 
 
+def with_mute(content: Content) -> Content:
+    """The content with a button that mutes its alert, which is the last."""
+    return content._replace(actions=(*content.actions, MUTE))
+
+
 def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:
     """The notification's buttons on a device, in the order in which they are shown."""
     content = notification.content
@@ -56,4 +62,4 @@ def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton,
 def _with_tokens(content: Content) -> list[int | None]:
     """The positions of the buttons whose press this service receives."""
     first: list[int | None] = [None] if content.acknowledge else []
-    return first + [place for place, action in enumerate(content.actions) if "answer" in action]
+    return first + [place for place, action in enumerate(content.actions) if "url" not in action]

@@ -181,6 +181,7 @@ OF_ALERT = {  # field to column
     **OF_TEMPLATES,
     "frequency": "frequency",
     "repeatUrgent": "repeats_urgent",
+    "muteButton": "has_mute_button",
     "preset": "preset",
 }
 
@@ -213,7 +214,7 @@ def _change_alert(account_seq: int, id_: str, fields: Fields, now: int) -> Alert
 
 def _alert_fields(alert: Alert) -> Fields:
     fields = {field: getattr(alert, column) for field, column in OF_ALERT.items()}
-    flags = {field: bool(fields[field]) for field in ("isActive", "repeatUrgent")}
+    flags = {field: bool(fields[field]) for field in ("isActive", "repeatUrgent", "muteButton")}
     return fields | flags | {"quietHours": alerts.quiet_hours_word(alert)}
 
 
@@ -228,6 +229,7 @@ ALERT = Kind(
         "frequency": _one_of(COLLECTED_MS),
         "quietHours": _one_of(alerts.QUIET_HOURS),
         "repeatUrgent": _flag,
+        "muteButton": _flag,
         "preset": _preset,
     },
     required=("name",),

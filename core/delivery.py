@@ -9,7 +9,19 @@ import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
-from core import alarms, channels, fetching, idempotency, local_time, pictures, push_slots, retries, storage, streams
+from core import (
+    alarms,
+    buttons,
+    channels,
+    fetching,
+    idempotency,
+    local_time,
+    pictures,
+    push_slots,
+    retries,
+    storage,
+    streams,
+)
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
 from core.devices import chosen
 from core.idempotency import IdempotentRequest
@@ -173,6 +185,7 @@ def _record_event(
     storage.check(account_seq)
     Alert.note_event(alert.alert_seq, now)
     content = alarms.within_room(account_seq, content).prefixed()
+    content = buttons.with_mute(content) if alert.has_mute_button else content
     pushed = to_push_now(alert, content.priority, found, now)
     if pushed is None:
         return alert, hold(alert, content, found, now), NOBODY

@@ -121,7 +121,7 @@ def _that_name(subject: Subject, priority: int | None, mutes: Mutes) -> list[Mut
 
 
 def _names(mute: Mute, subject: Subject) -> bool:
-    return mute.what == ALL or (mute.what, mute.subject_seq) == subject
+    return mute.what == ALL or mute.subject == subject
 
 
 def held_until(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, now: int) -> tuple[int, str]:

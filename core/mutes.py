@@ -4,9 +4,11 @@ from typing import Any
 
 from core import durations, holding, local_time, subjects
 from models import Account
+from process.clock import HOUR_MS
 from store import mutes as stored
 from store.database import transaction
 from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
+from store.senders import Subject
 from store.subjects import SUBJECTS
 from wire.errors import Refused
 from wire.notification import LIKE_SECONDS, looks_like_seconds
@@ -30,11 +32,16 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
     values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), **_times(fields, now)}
     with transaction(account.seq):
         values |= _subject(account.seq, fields)
-        if stored.count(account.seq) >= MAX_MUTES:
-            stored.remove(account.seq, stored.ended(account.seq, now, MAX_MUTES))
-        if stored.count(account.seq) >= MAX_MUTES:
-            raise Refused(400, f"You already have {MAX_MUTES} mutes. End one first.")
-        return find_mute(account.seq, stored.add(account.seq, values, now), now)
+        return find_mute(account.seq, _add(account.seq, values, now), now)
+
+
+def _add(account_seq: int, values: dict[str, Any], now: int) -> str:
+    """The id of a new mute with these columns; `Refused` (400) if there are too many. Call in `transaction()`."""
+    if stored.count(account_seq) >= MAX_MUTES:
+        stored.remove(account_seq, stored.ended(account_seq, now, MAX_MUTES))
+    if stored.count(account_seq) >= MAX_MUTES:
+        raise Refused(400, f"You already have {MAX_MUTES} mutes. End one first.")
+    return stored.add(account_seq, values, now)
 
 
 def of_account(account_seq: int, now: int) -> list[ListedMute]:
@@ -64,6 +71,34 @@ def end_all(account_seq: int, what: str, id_: str | None, now: int) -> int:
         found = [one for one in of_account(account_seq, now) if (one.mute.what, one.subject_id) == (what, id_)]
         stored.remove(account_seq, [one.mute.seq for one in found])
     return len(found)
+
+
+# --- an hour, at one press ----------------------------------------------------------------------------------
+
+
+def mute_for_an_hour(account_seq: int, subject: Subject, now: int) -> None:
+    """Mute it for an hour from now, unless it is muted longer; mutes that end sooner and are alike are replaced."""
+    with transaction(account_seq):
+        alike = [mute for mute in timed(account_seq, subject, now) if (mute.mode, mute.urgent_passes) == (HOLD, 1)]
+        if any((mute.until or 0) >= now + HOUR_MS for mute in alike):
+            return
+        stored.remove(account_seq, [mute.seq for mute in alike])
+        what, subject_seq = subject
+        values = {"what": what, "subject_seq": subject_seq, "mode": HOLD, "urgent_passes": 1, "until": now + HOUR_MS}
+        _add(account_seq, values, now)
+
+
+def end_timed(account_seq: int, subject: Subject, now: int) -> None:
+    """End the mutes of this subject that do not come again; what they hold is released within a second."""
+    with transaction(account_seq):
+        stored.remove(account_seq, [mute.seq for mute in timed(account_seq, subject, now)])
+
+
+def timed(account_seq: int, subject: Subject, now: int) -> list[Mute]:
+    """The mutes of this subject that are in force and do not come again, the one that ends last first."""
+    found = [mute for mute in stored.of_account(account_seq) if mute.subject == subject and mute.cron is None]
+    found = [mute for mute in found if holding.ends_at(mute, now) is not None]
+    return sorted(found, key=lambda mute: mute.until or 0, reverse=True)
 
 
 # --- fields -------------------------------------------------------------------------------------------------

@@ -71,9 +71,9 @@ def _settings_tab(alert: Alert, typed: dict[str, Any] | None = None, problem: Pr
 
 
 def save_settings(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, keeping of payloads."""
+    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, mute button, keeping of payloads."""
     settings: dict[str, Any] = {name: request.form.get(name, "") for name in LOOKS}
-    settings["keeps_payload"] = "keeps_payload" in request.form
+    settings |= {name: name in request.form for name in ("has_mute_button", "keeps_payload")}
     in_quiet_hours = request.form.get("quiet_hours", "follow")
     try:
         changed = settings | alerts.quiet_hours_columns(in_quiet_hours)

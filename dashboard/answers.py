@@ -17,15 +17,19 @@ POSITION = re.compile("[0-9]")
 
 
 def show_button(token: str) -> Page:
-    """GET /a/{token}: a page with the button. Opening it changes nothing: programs look at links, too."""
+    """GET /a/{token}: a page with the button or an undo. Opening it changes nothing: programs look at links, too."""
     return render_template("button.html", question=answers.find(token))
 
 
 def press_button(token: str) -> Page | dict[str, bool]:
-    """POST /a/{token}: a press, by a button on a device (answered with JSON) or in the page of the button."""
-    answers.press(token)
+    """POST /a/{token}: a press, by a button on a device (answered with JSON) or in the page of the button.
+
+    With `undo` in the query, a mute by this button ends.
+    """
+    undoes = "undo" in request.args
+    answers.press(token, undoes)
     if page.is_wanted():
-        return render_template("button.html", question=answers.find(token), is_pressed=True)
+        return render_template("button.html", question=answers.find(token), is_pressed=not undoes)
     return {"ok": True}
 
 

@@ -18,7 +18,7 @@ from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, digests, local_time, pictures, week_windows
+from core import attention, digests, local_time, mutes, pictures, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
@@ -97,6 +97,7 @@ def install(app: Flask) -> None:
         "tile_color": tile_color,
         "bare": bare,
         "dated": dated,
+        "mute_time": lambda mute: mutes.time_words(mute, clock.now_ms()),
         "hours_in_words": week_windows.in_words,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})

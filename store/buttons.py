@@ -18,6 +18,7 @@ class PressedButton(NamedTuple):
     device_seq: int
     position: int | None  # None: it acknowledges
     content: Content
+    alert_seq: int | None  # the notification's
 
 
 class GivenAnswer(NamedTuple):
@@ -41,9 +42,10 @@ ADD = (
     "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
 )
+OF_NOTIFICATION = {"content": columns(Content, "n"), "alert_seq": "n.alert_seq"}
 PRESSED = Query(
     PressedButton,
-    f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', content=columns(Content, 'n'))}"
+    f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', **OF_NOTIFICATION)}"
     " FROM button b JOIN notification n ON n.seq = b.notification_seq JOIN device d ON d.seq = b.device_seq"
     f" WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed' AND n.account_seq {OF_ENABLED}",
 )

@@ -29,6 +29,11 @@ class Mute(NamedTuple):
     for_s: int | None
     time_zone: str  # the account's
 
+    @property
+    def subject(self) -> Subject:
+        """What is muted."""
+        return self.what, self.subject_seq
+
 
 class ListedMute(NamedTuple):
     """A mute with the id and the name of what is muted; None for everything."""

@@ -178,6 +178,7 @@ class AlertSender(NamedTuple):
     keeps_payload: int
     frequency: str
     urgent_passes_quiet_hours: int
+    has_mute_button: int
     account_seq: int
     email: str
     time_zone: str

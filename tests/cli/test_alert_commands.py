@@ -82,6 +82,7 @@ def test_show_prints_every_setting(service, owner):
         "image": "-",
         "resolved-when": "state = ok",
         "repeat-urgent": "yes",
+        "mute-button": "no",
         "frequency": "1h",
         "quiet-hours": "urgent passes quiet hours",
         "icon": "bell",

@@ -320,6 +320,7 @@ ALERTS = st.fixed_dictionaries(
         "frequency": st.sampled_from(sorted(COLLECTED_MS)),
         "quietHours": st.sampled_from(sorted(alerts.QUIET_HOURS)),
         "repeatUrgent": st.booleans(),
+        "muteButton": st.booleans(),
         "preset": st.sampled_from([None, *presets.BY_ID]),
     }
 )

@@ -21,6 +21,7 @@ FULL = {
         "resolvedWhen": "status = ok",
         "frequency": "1h",
         "repeatUrgent": True,
+        "muteButton": True,
         "preset": "grafana",
         "quietHours": "urgent",
     },

@@ -115,3 +115,12 @@ def test_whatever_the_buttons_are_a_push_fits(buttons, url, body, long):
     assert len(json_bytes(told)) < min(apns.MAX_BYTES, fcm.MAX_BYTES) - 400
     kept = [url for url in message.addresses(origin) if url.startswith("https://a.example/")]
     assert sum(len(json_bytes(one)) for one in kept) <= MAX_PUSHED_URL_BYTES
+
+
+def test_an_alerts_button_that_mutes_it_is_on_each_kind_of_device(phones):
+    hook = phones.caller.service.alert("--mute-button")
+    hook.post({"message": "a"})
+    (shown,) = phones.to_browser[0]["actions"]
+    assert shown["title"] == "Mute 1 h" and "/a/" in shown["navigate"]
+    for told in (phones.to_apple[0]["actions"], json.loads(phones.to_android["data"]["actions"])):
+        assert [(one["label"], one["method"], "/a/" in one["url"]) for one in told] == [("Mute 1 h", "POST", True)]

@@ -84,6 +84,7 @@ WRONG = {
         "color": (*TEXTS, "", "red", "#12345", "#1234567"),
         "isActive": FLAGS,
         "repeatUrgent": FLAGS,
+        "muteButton": FLAGS,
         "title": (*TEXTS, "x" * 1001, "{{ a | nope }}"),
         "body": (*TEXTS, "x" * 10_001, "{{ a | nope }}"),
         "priority": (*TEXTS, "x" * 201, "{{ a | nope }}"),
