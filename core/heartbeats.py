@@ -28,16 +28,19 @@ ONE_UNIT = {"1 day": "day", "1 h": "hour", "1 min": "minute"}
 NOT_IN_SLUGS, BETWEEN_WORDS = re.compile(r"[^\w\s-]", re.ASCII), re.compile(r"[-\s]+", re.ASCII)
 
 
-def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Beat:
+def create_heartbeat(account: Account, settings: dict[str, Any], now: int, ping_id: str | None = None) -> Beat:
     """A new heartbeat with the `settings` given, as for `change_heartbeat`: a name, and either a period or a cron.
 
-    `Refused` (400) when a value is wrong or the account has as many as it may have.
+    `ping_id` is the UUID in its address, if it has one already. `Refused` (400) when a value is wrong, the account
+    has as many as it may have, or another account has that UUID.
     """
     values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     with transaction(account.seq):
         if stored.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"You already have {MAX_HEARTBEATS} heartbeats. Delete one first.")
-        made = stored.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
+        if ping_id and stored.is_taken(ping_id):
+            raise Refused(400, f"There is a heartbeat with the UUID {ping_id} already.")
+        made = stored.add(account.seq, {**values, "ping_id": ping_id or str(uuid.uuid4()), "state": "new"}, now)
         return find_heartbeat(account.seq, made)
 
 

@@ -109,6 +109,11 @@ def find(account_seq: int, id_: str) -> Beat | None:
     return FIND.first((account_seq, id_, id_))
 
 
+def is_taken(ping_id: str) -> bool:
+    """Whether any account's heartbeat has that UUID in its address."""
+    return select_number("SELECT count(*) FROM heartbeat WHERE ping_id = ?", (ping_id,)) != 0
+
+
 def pinged(ping_id: str) -> Beat | None:
     """The heartbeat with that UUID in its address."""
     return PINGED.first((ping_id,))

@@ -23,6 +23,7 @@ COMMANDS = [
     *("device add EMAIL apns " + "cd" * 32 + " --name NAME", "device list EMAIL", "device remove EMAIL ID"),
     "device set EMAIL ID --min-priority 4",
     *("history delete EMAIL --before 2026-01-01", "metric delete EMAIL web", "send EMAIL title body"),
+    *("import-ntfy EMAIL x", "import-gotify EMAIL x", "import-healthchecks EMAIL x"),
     *("apply EMAIL -", "export EMAIL", "mute EMAIL all 1h", "unmute EMAIL all", "mutes EMAIL"),
 ]
 LISTS = [command for command in COMMANDS if " list " in command]
