@@ -27,6 +27,7 @@ from core import (
     floods,
     health_ping,
     heartbeat_checks,
+    mails,
     ntfy_wakeup,
     proxies,
     pruning,
@@ -179,8 +180,10 @@ ROUTES = (
         SENDERS,
     ),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body, ALL_KEYS),
-    Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
-    Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
+    *(
+        Route(*operation, guards.button_token, errors=refusals.wanted)
+        for operation in (*dashboard.answers.operations(), *dashboard.mail_links.operations())
+    ),
     Route("GET", "/i/<path:token>", pictures.show_picture, errors=refusals.wanted),
     Route("GET", "/healthz", rest.healthz),
     Route("GET", "/livez", rest.livez),
@@ -243,20 +246,12 @@ ROUTES = (
     owners("POST", "/metrics/rules/<rule_id>", dashboard.metric_rules.change_rule),
     owners("POST", "/metrics/rules/<rule_id>/delete", dashboard.metric_rules.delete_rule),
     owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
-    owners("GET", "/devices", dashboard.devices.show_devices),
-    owners("POST", "/devices", dashboard.devices.sync_device),
+    *(owners(*operation) for operation in dashboard.devices.operations()),
     owners("GET", "/devices/this", dashboard.phone.show_this_device),
     owners("GET", "/devices/phone", dashboard.phone.show_code),
     owners("POST", "/devices/phone", dashboard.phone.make_code),
     owners("POST", "/devices/phone/answer", dashboard.phone.answer_phone),
     owners("POST", "/devices/seen", dashboard.home.note_devices),
-    owners("POST", "/devices/token", dashboard.devices.add_token),
-    owners("POST", "/devices/fetching", dashboard.devices.add_fetching),
-    owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
-    owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
-    owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),
-    owners("POST", "/devices/<device_id>/quiet", dashboard.devices.set_quiet_hours),
-    owners("POST", "/devices/<device_id>/remove", dashboard.devices.remove_device),
     owners("GET", "/keys", dashboard.keys.show_keys),
     owners("POST", "/keys", dashboard.keys.create_key),
     owners("POST", "/keys/<key_id>/revoke", dashboard.keys.revoke_key),
@@ -308,7 +303,7 @@ UNKNOWN = (
     Unknown(rf"\S+ {CUSTOM_METRICS}", guards.api_key, rate_limits.custom_metrics, metrics_body),
     Unknown(r"\S+ /(?:p|ping)(?:/.*)?", guards.malformed_code),
     Unknown(r"\S+ /app/.*", guards.owner_or_stranger, errors=refusals.page),
-    Unknown(r"\S+ /(?:a|i|docs)/.*", errors=refusals.wanted),
+    Unknown(r"\S+ /(?:a|e|i|docs)/.*", errors=refusals.wanted),
     Unknown(r"(?:POST|PUT) /", ntfy_topics.refuse_method),  # ntfy's, switched off
 )
 COMPATIBLE_UNKNOWN = (
@@ -419,10 +414,10 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     health_ping.configure(settings.heartbeat_url)
-    for module in (buttons, kept_pictures, rest):
+    for module in (buttons, kept_pictures, mails, rest):
         module.configure(app.config["SECRET_KEY"])
     alarms.batches.reset()
-    for module in (clock_steps, faults, floods, heartbeat_checks, ntfy_wakeup, pruning, recent_requests):
+    for module in (clock_steps, faults, floods, heartbeat_checks, mails, ntfy_wakeup, pruning, recent_requests):
         module.reset()
     retries.reset()
     sharing.configure(settings)

@@ -326,6 +326,7 @@ class Device(Model):
     quiet_hours = peewee.TextField(null=True)
     after_s = peewee.IntegerField(null=True)
     preset = peewee.TextField(null=True)
+    confirm_by = peewee.IntegerField(null=True)
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
     secret: str | None = None  # of a webhook that was just added and whose requests are signed
 
@@ -335,7 +336,8 @@ class Device(Model):
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
     ACTIVE = Query(
         ActiveDevice,
-        f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL",
+        f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL"
+        " AND confirm_by IS NULL",
     )
 
     @classmethod

@@ -148,8 +148,13 @@ def configured() -> set[str]:
 
 
 def asked() -> set[str]:
-    """The kinds of devices that are pushed to; the others poll."""
-    return {kind for kind in configured() if not PROVIDERS[kind].is_fetched}
+    """The kinds of devices that are pushed to; the others poll, or get mails."""
+    return {kind for kind in configured() if not PROVIDERS[kind].is_fetched and not PROVIDERS[kind].is_mailed}
+
+
+def mailed() -> set[str]:
+    """The kinds of devices that get mails."""
+    return {kind for kind in configured() if PROVIDERS[kind].is_mailed}
 
 
 def warnings(email: str) -> dict[str, str]:

@@ -205,10 +205,10 @@ CREATE TABLE device (
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
     kind TEXT NOT NULL,                    -- one of the push providers
-    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint, for a webhook its address, for ntfy
-                                           -- the topic's SHA-256 in hexadecimal digits; '' once removed
+    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint, for a webhook or e-mail its address, for
+                                           -- ntfy the topic's SHA-256 in hexadecimal digits; '' once removed
     p256dh TEXT,                           -- Web Push: the subscription's public key and secret
-    auth TEXT,                             -- webhook: the secret that signs its requests
+    auth TEXT,                             -- webhook: the secret that signs its requests; e-mail: the token of its pages
     origin TEXT,                           -- Web Push: the origin at which this browser last opened the web app
     name TEXT NOT NULL,
     api_key_seq INTEGER REFERENCES api_key,-- the key that added it; NULL if the owner did
@@ -225,10 +225,13 @@ CREATE TABLE device (
     quiet_hours TEXT,                      -- windows of the week in which nothing is pushed to it, as an account's
     after_s INTEGER CHECK (after_s BETWEEN 0 AND 3600), -- of a channel: after how many seconds it gets what no other
                                            -- device has; 0: it gets everything at once. NULL: it is no channel
-    preset TEXT                            -- webhook: the chat or the service whose form its requests have
+    preset TEXT,                           -- webhook: the chat or the service whose form its requests have
+    confirm_by INTEGER                     -- e-mail: until when the address can be confirmed; it gets nothing before. NULL:
+                                           -- it was, or need not be
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
+CREATE UNIQUE INDEX device_of_mail_token ON device (auth) WHERE kind = 'email' AND removed_at IS NULL;
 CREATE INDEX device_of_account ON device (account_seq, removed_at);
 CREATE INDEX device_of_key ON device (api_key_seq);
 CREATE INDEX device_of_topic ON device (token) WHERE kind = 'ntfy' AND removed_at IS NULL;
@@ -256,6 +259,29 @@ CREATE TABLE fallback (
     PRIMARY KEY (notification_seq, device_seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fallback_due ON fallback (due_at);
+
+-- The service's own mails that are to be sent. What a link in one needs is derived, so none is here (core/mails.py).
+CREATE TABLE mail (
+    seq INTEGER PRIMARY KEY,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    kind TEXT NOT NULL CHECK (kind IN ('confirm', 'test', 'more', 'invitation', 'password')),
+    device_seq INTEGER,                    -- to its address; NULL: to the account's. No foreign key, as in delivery
+    detail TEXT NOT NULL,                  -- 'more': how many; a link: the name from which its token is derived
+    created_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    next_attempt_at INTEGER NOT NULL       -- a claim moves it to the end of its lease
+) STRICT;
+CREATE INDEX mail_due ON mail (next_attempt_at);
+CREATE INDEX mail_of_account ON mail (account_seq);
+
+-- How many mails an account got lately.
+CREATE TABLE mail_limit (
+    account_seq INTEGER PRIMARY KEY REFERENCES account,
+    sent TEXT NOT NULL,                    -- JSON array: when, within the last hour
+    more INTEGER NOT NULL,                 -- how many were not sent since the limit was reached
+    device_seq INTEGER,                    -- which gets the mail that says so
+    until INTEGER                          -- when it does; NULL if nothing was left out
+) STRICT;
 
 -- The buttons whose press a device sends to us: one row for each button on each device.
 CREATE TABLE button (

@@ -93,7 +93,7 @@ class _Turn(NamedTuple):
     due_at: int
     lease: int
     attempts: list[Attempt]
-    fetched: list[ActiveDevice]  # the devices that fetch: to them the repeat is another message
+    later: list[ActiveDevice]  # the devices that fetch, or get mails: to them the repeat is another message
 
     @property
     def seq(self) -> int:
@@ -189,8 +189,9 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
         for device in accepted:
             deliveries.accept(turn.seq, device.seq, now)
         notifications.settle(turn.seq)
-    fetching.add_missing(turn.seq, turn.fetched, turn.alarm.notification.content.expires_at, now)
-    is_made = bool(tried or turn.fetched)
+    alarm = turn.alarm
+    fetching.deliver_again(alarm.account_seq, turn.seq, turn.later, alarm.notification.content.expires_at, now)
+    is_made = bool(tried or turn.later)
     stored.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
         stored.end([turn.seq], "expired")

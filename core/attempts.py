@@ -16,6 +16,7 @@ from core.devices import drop_device
 from models import ActiveDevice, Device
 from process import clock, counters
 from process.faults import log_fault
+from providers import is_mailed
 from providers.base import Answer, Message, Outcome, Push
 from store import alarms, deliveries, engine
 from store.database import give_back
@@ -29,9 +30,9 @@ EXPIRED = "It expired before this device had it."
 log = logging.getLogger("pocketbell")
 
 
-def push_all(attempts: list[Attempt]) -> list[Answer]:
+def push_all(attempts: list[Attempt], deadline_s: float = PUSH_DEADLINE_S) -> list[Answer]:
     """Make these attempts; the providers' answers, in order."""
-    answers = push_each([_push(attempt) for attempt in attempts])
+    answers = push_each([_push(attempt) for attempt in attempts], deadline_s)
     now = clock.now_ms()
     for attempt, answer in zip(attempts, answers, strict=True):
         if answer.outcome is Outcome.DELIVERED:
@@ -39,12 +40,12 @@ def push_all(attempts: list[Attempt]) -> list[Answer]:
     return answers
 
 
-def push_each(pushes: list[Push]) -> list[Answer]:
+def push_each(pushes: list[Push], deadline_s: float = PUSH_DEADLINE_S) -> list[Answer]:
     """Push. A bug in pushing counts as a failed attempt, so that it is not repeated for ever."""
     give_back()  # a provider may take seconds
     engine.make_way()
     try:
-        return push.send(pushes, PUSH_DEADLINE_S)
+        return push.send(pushes, deadline_s)
     except Exception as error:
         log_fault(log, "Pushing failed", error)
         return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in pushes]
@@ -57,6 +58,8 @@ def _push(attempt: Attempt) -> Push:
     path, shown = f"/app/notifications/{notification.id}", buttons.pushed(notification, attempt.device.id)
     picture = pictures.address_of(notification)
     turn = "" if attempt.since == notification.created_at else f"-{attempt.since}"
+    if attempt.attempts and is_mailed(attempt.device.kind):  # a repeat must not look like the mail before
+        turn += f".{attempt.attempts}"
     message = Message(notification.id, notification.content, path, slot, shown, picture, turn)
     return push_to(attempt.device, message, attempt.email)
 

@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
-from core import channels, shown_once, week_windows
+from core import channels, mail_limits, shown_once, week_windows
 from core.local_time import is_quiet
 from core.pieces import ROWS, in_pieces
 from models import Account, Device, sha256_of
+from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
-from store import deliveries, notifications
+from store import deliveries, mails, notifications
 from store.database import AFTER_ALL, EVERYBODY, transaction
 from store.senders import Receivers, find_receivers
 from wire.errors import Refused
@@ -23,7 +24,8 @@ from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
 from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
-ADDRESS = ("kind", "token", "subscription", "url", "preset")  # the fields of a registration
+CONFIRMED_WITHIN_MS = 7 * DAY_MS
+ADDRESS = ("kind", "token", "subscription", "address", "url", "preset")  # the fields of a registration
 SETTINGS = ("name", "minPriority", "quietHours", "role", "afterS")  # those that can be changed, too
 BROWSER = WebPush.kind
 UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
@@ -75,15 +77,29 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
             return known  # this key did not add it, so it may not change it
         said |= _role(kind, registration, known.after_s if known else None)
         if known:
-            if provider.is_channel and known.preset == values["preset"]:
-                values.pop("auth", None)  # a webhook keeps its secret
+            if provider.is_channel and known.preset == values.get("preset"):
+                values.pop("auth", None)  # a webhook keeps its secret, and mails their links
             changed = known.change(**values, **said)
             changed.secret = values.get("auth") if provider.is_channel else None
+            if changed.confirm_by is not None:
+                ask_to_confirm(changed, now)
             return changed
         defaults = {"name": provider.name_of(values), **(channels.DEFAULTS if provider.is_channel else {})}
         added = _added(account_seq, kind, {**defaults, "api_key": key_seq, **values, **said}, now)
-        added.topic, added.secret = topic, values.get("auth") if provider.is_channel else None
+        added.topic, added.secret = topic, values.get("auth") if values.get("preset") else None
+        if provider.is_mailed:
+            ask_to_confirm(added, now)
         return added
+
+
+def ask_to_confirm(device: Device, now: int) -> None:
+    """Mail the link that confirms this address, which gets nothing before; call inside `transaction()`.
+
+    `Refused` (429) if the account got too many mails lately.
+    """
+    mail_limits.check(device.account_seq, now)
+    device.change(confirm_by=now + CONFIRMED_WITHIN_MS)
+    mails.add(device.account_seq, "confirm", device.seq, "", now)
 
 
 def add_device_to_show(account_seq: int, registration: dict[str, Any], session_token: str, now: int) -> Device:
@@ -232,6 +248,7 @@ def drop_device(seq: int, removed_as: str, now: int) -> None:
     One piece is settled here; `settle_left_behind` takes the rest.
     """
     Device.remove(seq, removed_as, now)
+    mails.remove_of_device(seq)
     _settle_some(seq, removed_as, now)
 
 

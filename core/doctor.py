@@ -18,7 +18,7 @@ from core import health_ping, proxies, sharing
 from models import Account, Device
 from process import clock
 from providers import PROVIDERS, transport
-from providers.base import Message, Outcome, Provider, Push
+from providers.base import Message, Outcome, Provider, Push, Unavailable
 from providers.webpush import WebPush
 from store import database, notifications
 from wire.notification import Content
@@ -206,13 +206,16 @@ def _provider(kind: str, settings: Settings) -> tuple[str, str]:
     if kind not in push.configured():
         waiting = Device.count_all(kind)
         if not waiting:
-            return "ok", "not configured: only native apps need it."
+            return "ok", f"not configured: {provider.needed}"
         need = f"{waiting} of the devices need it: what is sent to them stays pending."
         return "bad", f"not configured, and {need}"
     warnings = [warning for one in Account.all() if (warning := provider.warning(one.email))]
     if warnings:
         return "look", warnings[0]
-    return _probe(provider, provider.nobody) if provider.nobody else ("ok", provider.ready())
+    try:
+        return _probe(provider, provider.nobody) if provider.nobody else ("ok", provider.ready())
+    except Unavailable as refusal:
+        return "bad", str(refusal.answer.error)
 
 
 def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:

@@ -7,15 +7,15 @@ requests or ntfy's format.
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from core import ntfy_wakeup
+from core import mail_limits, mails, ntfy_wakeup
 from core.attempts import EXPIRED
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
 from process.counters import count
-from providers import is_fetched
+from providers import is_fetched, is_mailed
 from store import deliveries, notifications, topics
-from store.database import transaction
+from store.database import after_commit, transaction
 from store.deliveries import DueDevice
 from store.topics import FetchingDevice
 
@@ -24,8 +24,8 @@ NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
 
 
 def pushed_to(devices: Iterable[ActiveDevice]) -> list[ActiveDevice]:
-    """The devices that notifications are pushed to: all but the polling ones."""
-    return [device for device in devices if not is_fetched(device.kind)]
+    """The devices that notifications are pushed to at once: all but those that poll, or get mails."""
+    return [device for device in devices if not is_fetched(device.kind) and not is_mailed(device.kind)]
 
 
 def add_deliveries(
@@ -33,22 +33,33 @@ def add_deliveries(
 ) -> None:
     """Add a pending delivery to each device; call inside `transaction()`.
 
-    Pushes are due at `due_at`; a polling device's delivery is given up after a day, or when it expires.
+    Pushes are due at `due_at`, mails now; a polling device's delivery is given up after a day, or when it expires.
     """
     pushed = pushed_to(devices)
     deliveries.add(notification_seq, pushed, due_at)
     if len(pushed) < len(devices):
+        mailed = [device for device in devices if is_mailed(device.kind)]
+        deliveries.add(notification_seq, mailed, now)
+        if mailed:
+            after_commit(mails.batches.due.set)
         given_up_at = now + GIVEN_UP_AFTER_MS
         fetched = [device for device in devices if is_fetched(device.kind)]
         deliveries.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
         ntfy_wakeup.wake_later(notification_seq, fetched)
 
 
-def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
-    """Deliver a repeat to these polling devices, new ones included; call inside `transaction()`."""
+def deliver_again(
+    account_seq: int, notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int
+) -> None:
+    """Deliver a repeat to these devices, which poll or get mails, new ones included; call inside `transaction()`."""
     given_up_at = now + GIVEN_UP_AFTER_MS
-    deliveries.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
-    ntfy_wakeup.wake_later(notification_seq, devices)
+    fetched = [device for device in devices if is_fetched(device.kind)]
+    deliveries.add_missing(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
+    ntfy_wakeup.wake_later(notification_seq, fetched)
+    for device in devices:
+        if is_mailed(device.kind) and mail_limits.take(account_seq, device.seq, now):
+            deliveries.begin_anew(notification_seq, device, now)
+            after_commit(mails.batches.due.set)
 
 
 def device_of(topic: str) -> FetchingDevice | None:

@@ -5,12 +5,12 @@ crash between the record and the outcome loses nothing. Must not know requests o
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import push
 from core import channels
-from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
+from core.attempts import EXPIRED, LEASE_MS, PUSH_DEADLINE_S, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.batches import Batches
 from core.local_time import is_quiet
@@ -25,6 +25,8 @@ from store.deliveries import Attempt, DueDevice
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 BACKLOG_PAUSE_S = 10.0
+
+Admitted = Callable[[int, list[Attempt]], list[Attempt]]
 
 batches = Batches("retry", "A batch of retries failed")
 
@@ -42,22 +44,33 @@ def reset() -> None:
 
 def retry_due(now: int) -> None:
     """Make the attempts that are due, also after a crash between a record and its outcome."""
-    due = _due(now, batches.room) if batches.room > 0 else {}
+    start_due(now, batches, push.asked(), awake)
+
+
+def start_due(
+    now: int, batches: Batches, kinds: Collection[str], admitted: Admitted, deadline_s: float = PUSH_DEADLINE_S
+) -> None:
+    """Start the batches of attempts that are due on devices of these kinds; each takes at most `deadline_s` seconds.
+
+    `admitted` chooses those of an account's attempts that are made, in the transaction that claims them.
+    """
+    due = _due(now, batches, kinds) if batches.room > 0 else {}
     for account_seq, batch in due.items():
-        batches.start(account_seq, partial(_retry, account_seq, batch, now), len(batch) == RETRIES_OF_AN_ACCOUNT)
+        work = partial(_retry, account_seq, batch, now, admitted, deadline_s)
+        batches.start(account_seq, work, len(batch) == RETRIES_OF_AN_ACCOUNT)
 
 
-def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
-    """The next attempts (notification, device) of at most `accounts` accounts, by account, the longest due first.
+def _due(now: int, batches: Batches, kinds: Collection[str]) -> dict[int, list[tuple[int, int]]]:
+    """The next attempts (notification, device) of as many accounts as have room, the longest due first.
 
     The devices of an account take turns: a long backlog on one does not keep the others waiting.
     """
-    device_seqs, kinds = defaultdict[int, list[int]](list), push.asked()
+    device_seqs = defaultdict[int, list[int]](list)
     for device in deliveries.due_devices(now):
         if device.kind in kinds and device.account_seq not in batches.busy and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
     chosen = dict[int, list[tuple[int, int]]]()
-    for account_seq, seqs in list(device_seqs.items())[:accounts]:
+    for account_seq, seqs in list(device_seqs.items())[: batches.room]:
         oldest = [
             (place, notification_seq, device_seq)
             for device_seq in seqs
@@ -68,15 +81,17 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
     return chosen
 
 
-def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
+def _retry(
+    account_seq: int, batch: list[tuple[int, int]], due_by: int, admitted: Admitted, deadline_s: float
+) -> None:
     """Claim these attempts of an account, and make the claimed ones."""
     with transaction(account_seq):
-        attempts = _awake(account_seq, deliveries.claim(batch, due_by, due_by + LEASE_MS))
+        attempts = admitted(account_seq, deliveries.claim(batch, due_by, due_by + LEASE_MS))
     if attempts:
-        _make(account_seq, attempts)
+        _make(account_seq, attempts, deadline_s)
 
 
-def _awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
+def awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
     """The attempts without those to devices in their quiet hours, which are not made; call inside `transaction()`."""
     account = Account.with_seq(account_seq) if any(attempt.device.quiet_hours for attempt in attempts) else None
     if account is None:
@@ -92,12 +107,12 @@ def _awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
     return left
 
 
-def _make(account_seq: int, attempts: list[Attempt]) -> None:
+def _make(account_seq: int, attempts: list[Attempt], deadline_s: float) -> None:
     """Make the attempts that have not expired, and settle all their notifications."""
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
-    answers = push_all(made)
+    answers = push_all(made, deadline_s)
     with transaction(account_seq):
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)

@@ -20,6 +20,7 @@ from core import (
     floods,
     health_ping,
     heartbeat_checks,
+    mails,
     maintenance,
     ntfy_wakeup,
     proxies,
@@ -65,6 +66,7 @@ DELIVERIES = (
     Job("follow the clock", clock_steps.follow),
     Job("use fallbacks", lambda now: channels.fall_back_due(now, retries.batches.busy)),
     Job("retry pending deliveries", retries.retry_due),
+    Job("send mails", mails.send_due),
 )
 TIMED = (
     Job("release scheduled sends", scheduled.release_due),
@@ -177,6 +179,7 @@ class Scheduler:
             lane.stop()
         retries.batches.finish()
         alarms.batches.finish()
+        mails.batches.finish()
         ntfy_wakeup.stop()
         ApiKey.write_used()
         recent_requests.write_all()

@@ -12,6 +12,7 @@ from dashboard import (
     history,
     home,
     keys,
+    mail_links,
     metric_rules,
     metrics,
     notification,

@@ -1,12 +1,13 @@
 """The Devices page: this browser, the other devices and their providers' last answers; the service worker."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flask import Response, current_app, redirect, render_template
 from markupsafe import Markup
 
 import push
-from core import delivery, devices, week_windows
+from core import delivery, devices, mail_addresses, week_windows
 from core.attention import LAST_IS_GONE
 from core.week_windows import OFF
 from dashboard import page
@@ -26,6 +27,21 @@ from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
+
+
+def operations() -> tuple[tuple[str, str, Callable[..., Any]], ...]:
+    """The method, the rule and the handler of each page and form."""
+    return (
+        ("GET", "/devices", show_devices),
+        ("POST", "/devices", sync_device),
+        ("POST", "/devices/token", add_token),
+        ("POST", "/devices/fetching", add_fetching),
+        ("POST", "/devices/<device_id>/test", test_device),
+        ("POST", "/devices/<device_id>/rename", rename_device),
+        ("POST", "/devices/<device_id>/priority", set_priority),
+        ("POST", "/devices/<device_id>/quiet", set_quiet_hours),
+        ("POST", "/devices/<device_id>/remove", remove_device),
+    )
 
 
 def show_devices() -> Page:
@@ -162,6 +178,8 @@ def add_fetching() -> Page:
 
 def test_device(device_id: str) -> Page:
     """POST /app/devices/{id}/test."""
+    if mail_addresses.test(current().account, device_id, clock.now_ms()):
+        return page.back_to(DEVICES, "The test is on its way. If it does not come, this page will say why.")
     begun_s = clock.monotonic_s()
     answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:

@@ -237,6 +237,8 @@ class Provider(ABC, Generic[S]):
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
+    is_mailed: ClassVar[bool] = False  # what takes long: it is done in the background, never while a request waits
+    needed: ClassVar[str] = "only native apps need it."  # what `doctor` says of one that is not configured
     is_channel: ClassVar[bool] = False  # its devices are no phones: they may wait until no phone took a notification
     nobody: ClassVar[str | None] = None  # a token that no device has, with which `doctor` tries the credentials
 
@@ -320,7 +322,7 @@ class Provider(ABC, Generic[S]):
         return None
 
     def ready(self) -> str:
-        """The sentence of `doctor` for a working provider without `nobody`."""
+        """The sentence of `doctor` for a working provider without `nobody`; `Unavailable` if it does not work."""
         return "it is ready."
 
 

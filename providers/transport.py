@@ -196,6 +196,11 @@ def trust(ca_file: str | None) -> None:
     _thread.__dict__.clear()
 
 
+def ca_file() -> str:
+    """The file with the authorities that are trusted."""
+    return _ca_file
+
+
 def is_public(address: str) -> bool:
     """Whether an IP address belongs to the public internet."""
     ip = ipaddress.ip_address(address.split("%")[0])

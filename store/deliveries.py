@@ -69,6 +69,10 @@ INSERT = (
 ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
 INSERT_QUIET = INSERT.replace("'pending'", "'quiet'").replace("next_attempt_at", "answered_at")
 INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
+BEGIN_ANEW = (
+    f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'pending',"
+    " next_attempt_at = excluded.next_attempt_at"
+)
 WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
     "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
     " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
@@ -152,6 +156,11 @@ def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_att
     """A pending delivery to each of these devices that has none."""
     for device in devices:
         run(INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
+
+
+def begin_anew(notification_seq: int, device: ActiveDevice, next_attempt_at: int) -> None:
+    """A pending delivery to the device, also if it has the notification; call inside `transaction()`."""
+    run(BEGIN_ANEW, (notification_seq, device.seq, next_attempt_at))
 
 
 def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:

@@ -40,7 +40,10 @@ WAITING = Query(
     " JOIN notification n ON n.seq = f.notification_seq JOIN device d ON d.seq = f.device_seq"
     " WHERE f.notification_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY f.notification_seq, f.device_seq",
 )
-DUE_ACCOUNTS = f"SELECT account_seq, min(due_at) FROM fallback WHERE due_at <= ? AND account_seq {OF_ENABLED}"
+DUE_ACCOUNTS = (
+    f"SELECT account_seq, min(due_at) FROM fallback WHERE due_at <= ? AND account_seq {OF_ENABLED}"
+    " GROUP BY account_seq"
+)
 DUE = "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND due_at <= ? LIMIT ?"
 
 
@@ -66,7 +69,7 @@ def remove(some: Iterable[Waiting]) -> None:
 
 def due_accounts(now: int) -> list[tuple[int, int]]:
     """The accounts with a fallback whose time has come, and since when the first one's has."""
-    return run(f"{DUE_ACCOUNTS} GROUP BY account_seq", (now,)).fetchall()
+    return run(DUE_ACCOUNTS, (now,)).fetchall()
 
 
 def due(account_seq: int, now: int, limit: int) -> list[int]:

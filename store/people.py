@@ -31,7 +31,17 @@ OTHER_ADMINISTRATORS = (
     " WHERE is_administrator = 1 AND disabled_at IS NULL AND seq <> ?"
 )
 # What leads into an account, or makes something happen there.
-WAYS_IN = ("session", "one_time_link", "mute", "silent_change", "alert", "heartbeat", "metric_rule")
+WAYS_IN = (
+    "session",
+    "one_time_link",
+    "mail",
+    "mail_limit",
+    "mute",
+    "silent_change",
+    "alert",
+    "heartbeat",
+    "metric_rule",
+)
 
 
 def all_of_them() -> list[Person]:

@@ -253,7 +253,7 @@ OF_RECEIVERS = (
     f"{columns(ActiveDevice, 'd')}, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END,"
     " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?), a.has_mutes"
 )
-DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL"
+DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL AND d.confirm_by IS NULL"
 RECEIVERS = (  # one look for all that is asked before a notification is stored
     f"SELECT {OF_RECEIVERS}, k.seq FROM account a"
     f" LEFT JOIN api_key k ON k.seq = ? AND {IS_LIVE} {DEVICES} WHERE a.seq = ? AND {IS_ENABLED}"

@@ -120,7 +120,7 @@ def _channel(one: Device) -> Shape:
         "role": channels.role(one.after_s or 0),
         "afterS": one.after_s or None,
         "preset": one.preset,
-        "confirmed": True,
+        "confirmed": one.confirm_by is None,
     }
 
 

@@ -496,6 +496,7 @@ def test_the_page_on_security_names_every_table():
         *("alert_requests", "heartbeat", "ping", "heartbeat_change", "metric_rule", "firing"),
         "metric_series",
         "fallback",
+        *("mail", "mail_limit"),
         "mute",
         "notification",
         "notification_day",

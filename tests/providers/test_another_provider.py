@@ -158,7 +158,7 @@ def test_a_token_must_have_its_form(owner):
 
 def test_an_unknown_kind_is_told_that_there_is_this_one_too(owner):
     error = owner.post("/devices", {"kind": "dove", "token": "DE-17"}).json["error"]
-    assert error == "kind must be apns, fcm, ntfy, pigeon, webhook or webpush."
+    assert error == "kind must be apns, email, fcm, ntfy, pigeon, webhook or webpush."
 
 
 def test_a_token_that_it_calls_dead_removes_the_device(owner, pigeon, loft):

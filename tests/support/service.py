@@ -18,7 +18,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 from app import app, create_app, open_service
-from core import accounts, alarms, alerts, heartbeat_checks, pruning, retries, scheduler
+from core import accounts, alarms, alerts, heartbeat_checks, mails, pruning, retries, scheduler
 from models import new_id, sha256_of
 from process import clock
 from store import database
@@ -236,6 +236,7 @@ class Service:
         self._removals._round()
         retries.batches.finish()
         alarms.batches.finish()
+        mails.batches.finish()
 
 
 def last(caller):

@@ -1,0 +1,121 @@
+"""The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries.
+
+Callers pass the time.
+"""
+
+import json
+from typing import NamedTuple
+
+from models import Device
+from store.database import run
+from store.enabled import OF_ENABLED
+from store.rows import Query, columns, select_number
+
+
+class OwnMail(NamedTuple):
+    """A mail of the service that is to be sent, to a device's address or the account's."""
+
+    seq: int
+    account_seq: int
+    kind: str
+    device_seq: int | None
+    detail: str
+    created_at: int
+    attempts: int  # made before this one
+    address: str  # '' if the device was removed
+    origin: str | None  # at which the device's owner has the web app open
+    token: str | None  # of the device's pages
+
+
+class Limit(NamedTuple):
+    """How many mails an account got lately, and how many it did not get since the limit was reached."""
+
+    sent: tuple[int, ...]  # when, in ms
+    more: int
+
+
+ADD = (
+    "INSERT INTO mail (account_seq, kind, device_seq, detail, created_at, attempts, next_attempt_at)"
+    " VALUES (?, ?, ?, ?, ?, 0, ?)"
+)
+OF_DEVICE = {"address": "CASE WHEN m.device_seq IS NULL THEN a.email ELSE coalesce(d.token, '') END"}
+OF_DEVICE |= {"origin": "d.origin", "token": "d.auth"}
+ONE = Query(
+    OwnMail,
+    f"SELECT {columns(OwnMail, 'm', **OF_DEVICE)} FROM mail m JOIN account a ON a.seq = m.account_seq"
+    " LEFT JOIN device d ON d.seq = m.device_seq WHERE m.seq = ?",
+)
+DUE = (
+    f"SELECT account_seq, seq FROM mail WHERE next_attempt_at <= ? AND account_seq {OF_ENABLED}"
+    " ORDER BY next_attempt_at LIMIT ?"
+)
+CLAIM = "UPDATE mail SET next_attempt_at = ? WHERE seq = ? AND next_attempt_at <= ?"
+PUT_OFF = "UPDATE mail SET next_attempt_at = ?, attempts = attempts + ? WHERE seq = ?"
+LIMIT = Query(Limit, f"SELECT {columns(Limit, 'l')} FROM mail_limit l WHERE account_seq = ?")
+PUT_LIMIT = (
+    "INSERT INTO mail_limit (account_seq, sent, more, device_seq, until) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (account_seq) DO UPDATE SET sent = excluded.sent, more = excluded.more,"
+    " device_seq = coalesce(excluded.device_seq, mail_limit.device_seq), until = excluded.until"
+)
+LIMITS_OVER = f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}"
+
+
+def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
+    """Add a mail, which is due now; call inside `transaction()`."""
+    run(ADD, (account_seq, kind, device_seq, detail, now, now))
+
+
+def due(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` mails that are due, the longest due first: the account of each, and its seq."""
+    return run(DUE, (now, limit)).fetchall()
+
+
+def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
+    """Take a mail with a lease: nobody else does before `lease_until`. None if another process has."""
+    return ONE.first((seq,)) if run(CLAIM, (lease_until, seq, now)).rowcount else None
+
+
+def put_off(seq: int, next_attempt_at: int, attempts: int) -> None:
+    """Try a mail again later, after so many attempts more; call inside `transaction()`."""
+    run(PUT_OFF, (next_attempt_at, attempts, seq))
+
+
+def remove(seq: int) -> None:
+    """Remove a mail that was sent, or never will be; call inside `transaction()`."""
+    run("DELETE FROM mail WHERE seq = ?", (seq,))
+
+
+def remove_of_device(device_seq: int) -> None:
+    """Remove the mails to a device; call inside `transaction()`."""
+    run("DELETE FROM mail WHERE device_seq = ?", (device_seq,))
+
+
+# --- the limit ---
+
+
+def limit(account_seq: int) -> Limit:
+    """What an account got lately."""
+    return LIMIT.first((account_seq,)) or Limit((), 0)
+
+
+def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int | None) -> None:
+    """Keep it; at `until` the device is told how many more there were. Call inside `transaction()`."""
+    run(PUT_LIMIT, (account_seq, json.dumps(found.sent), found.more, device_seq, until))
+
+
+def limits_over(now: int) -> list[int]:
+    """The accounts (their seqs) that are to be told now how many mails they did not get."""
+    return [row[0] for row in run(LIMITS_OVER, (now,)).fetchall()]
+
+
+def told_device(account_seq: int) -> int | None:
+    """The device that is told."""
+    return select_number("SELECT device_seq FROM mail_limit WHERE account_seq = ?", (account_seq,))
+
+
+# --- devices ---
+
+
+def device_with_token(token: str) -> Device | None:
+    """The device whose mails have this token in their links, of an account that is enabled."""
+    return Device.first(f"auth = ? AND kind = 'email' AND removed_at IS NULL AND account_seq {OF_ENABLED}", token)
