@@ -148,7 +148,10 @@ def _as_mail_address(device):
     """Make a mail address of a device; the token of its page."""
     token = device[-22:]
     with transaction(EVERYBODY):
-        run("UPDATE device SET kind = 'email', auth = ?, confirm_by = ? WHERE id = ?", (token, LAST_TIME, device))
+        run(
+            "UPDATE device SET kind = 'email', token = id, auth = ?, confirm_by = ? WHERE id = ?",
+            (token, LAST_TIME, device),
+        )
     return token
 
 
