@@ -7,7 +7,7 @@ from models import Account
 from process.clock import HOUR_MS
 from store import mutes as stored
 from store.database import transaction
-from store.mutes import ALL, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
+from store.mutes import ALL, EVERYTHING, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
 from store.senders import Subject
 from store.subjects import SUBJECTS
 from wire.errors import Refused
@@ -171,6 +171,12 @@ def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
     if not isinstance(id_, str):
         raise Refused(400, "id must be a string.", field="id")
     return {"what": what, "subject_seq": subjects.find(account_seq, what, id_).seq}
+
+
+def subject_of(account_seq: int, text: str) -> Subject:
+    """What a person names, as `named` takes it."""
+    what, id_ = named(account_seq, text)
+    return EVERYTHING if id_ is None else (what, subjects.find(account_seq, what, id_).seq)
 
 
 def named(account_seq: int, text: str) -> tuple[str, str | None]:

@@ -66,5 +66,11 @@ def named(account_seq: int, text: str, beside: str = "") -> tuple[str, str]:
     return what, alike[0].id
 
 
+def of_account(account_seq: int) -> list[tuple[str, list[tuple[str, str]]]]:
+    """All that the account has of each kind: the id of each, and its name, in the order of the names."""
+    found = {what: [(one.id, _names(one)[-1]) for one in listed(account_seq)] for what, listed in LISTS.items()}
+    return [(what, sorted(some, key=lambda one: one[1].lower())) for what, some in found.items()]
+
+
 def _names(one: Any) -> tuple[str, ...]:
     return (one.metric_id, metric_rules.metric_title(one)) if hasattr(one, "metric_id") else (one.name,)

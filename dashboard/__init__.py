@@ -15,6 +15,7 @@ from dashboard import (
     mail_links,
     metric_rules,
     metrics,
+    mutes,
     notification,
     page,
     people,

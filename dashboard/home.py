@@ -7,13 +7,14 @@ from urllib.parse import quote_plus
 from flask import flash, redirect, render_template
 
 import push
-from core import accounts, attention, delivery, digests, local_time, metric_rules, runs
+from core import accounts, attention, delivery, digests, holding, local_time, metric_rules, mutes, runs
 from core.attention import Watched
 from dashboard import page
 from dashboard.page import Page
 from models import Account, ApiKey, Device
 from process import clock
 from store import held_notifications, notification_days, notifications
+from store.mutes import ListedMute
 from store.search import Span, Wanted, count_failed_by_quarter_hour
 from store.senders import Owner
 from web import guards
@@ -55,6 +56,7 @@ class Quiet(NamedTuple):
     is_quiet: bool
     held_count: int
     releases: list[int]
+    mutes: list[ListedMute]  # in force
 
 
 def enter() -> Page:
@@ -159,12 +161,13 @@ def note_devices() -> Page:
 def _quiet(account: Account, now: int) -> Quiet | None:
     """The quiet hours and the held notifications; None if there are neither."""
     held = held_notifications.of_account(account.seq)
-    if not held and not account.quiet_hours:
+    muted = [one for one in mutes.of_account(account.seq, now) if holding.ends_at(one.mute, now) is not None]
+    if not held and not account.quiet_hours and not muted:
         return None
     hours, zone = account.quiet_hours, account.time_zone
     window = local_time.next_window(hours, zone, now) if hours else None
     held_count = sum(one.held_count for one in held)
-    return Quiet(window, local_time.is_quiet(hours, zone, now), held_count, digests.releases(held, now))
+    return Quiet(window, local_time.is_quiet(hours, zone, now), held_count, digests.releases(held, now), muted)
 
 
 def _address(kind: str, *ids: str) -> str:

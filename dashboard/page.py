@@ -18,13 +18,14 @@ from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, digests, local_time, mutes, pictures, week_windows
+from core import attention, digests, holding, local_time, mutes, pictures, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store import database, held_notifications
+from store.mutes import EVERYTHING, Mute
 from store.notifications import Entry
 from store.search import fold
 from web import guards
@@ -97,11 +98,13 @@ def install(app: Flask) -> None:
         "tile_color": tile_color,
         "bare": bare,
         "dated": dated,
+        "mute_end": lambda mute: holding.window(mute, clock.now_ms())[1],
         "mute_time": lambda mute: mutes.time_words(mute, clock.now_ms()),
         "hours_in_words": week_windows.in_words,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
-    app.jinja_env.globals.update(asset=asset, by_day=by_day, held_until=held_until, picture=picture, problem=None)
+    functions = {"asset": asset, "by_day": by_day, "held_until": held_until, "muted": muted, "picture": picture}
+    app.jinja_env.globals.update(functions, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
@@ -248,6 +251,14 @@ def held_until(entry: Entry) -> int | None:
     of_group = [one for one in g.held if (one.kind, one.sender_seq, one.priority) == group]
     releases = digests.releases(of_group, clock.now_ms())
     return releases[0] if releases else None
+
+
+def muted(what: str, seq: int) -> Mute | None:
+    """The mute in force of an alert, a key, a heartbeat or a rule alone, or else of all: the one that ends last."""
+    account, now = current().account, clock.now_ms()
+    if not account.has_mutes:
+        return None
+    return next(iter([*mutes.timed(account.seq, (what, seq), now), *mutes.timed(account.seq, EVERYTHING, now)]), None)
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

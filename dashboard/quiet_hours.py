@@ -1,17 +1,19 @@
 """Quiet hours: set the windows of the week, show held notifications, and deliver them at once."""
 
 import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flask import render_template
 
-from core import accounts, alerts, digests, local_time, week_windows
+from core import accounts, alerts, digests, local_time, mutes, subjects, week_windows
 from core.week_windows import DAYS, MAX_WINDOWS, MINUTES_A_DAY
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Account, Alert
 from process import clock
 from store import held_notifications
+from store.mutes import ALL
 from web.context import current, request
 from wire.errors import Refused
 
@@ -36,6 +38,19 @@ class Typed(NamedTuple):
 USUAL = Typed(begin="22:00", end="07:00")  # offered while they are off
 
 
+class NewMute(NamedTuple):
+    """The form of a new mute, as it was sent."""
+
+    what: str = ALL
+    duration: str = "1h"
+    cron: str = ""
+    urgent: bool = False  # whether urgent ones are muted, too
+    history: bool = False
+
+
+NO_MUTE = NewMute()
+
+
 class Day(NamedTuple):
     """A day on the strip of the week, or each day: its name, the parts of its bar that are quiet, these in words."""
 
@@ -45,11 +60,11 @@ class Day(NamedTuple):
     now: float | None  # the present time on its bar, if it is today
 
 
-def show_quiet_hours() -> Page:
+def show_quiet_hours(muting: NewMute = NO_MUTE, problem: Problem | None = None) -> str:
     """GET /app/quiet; with `more`, the form has an empty window, too."""
     typed = _saved(current().account)
     more = [Typed((), "", "")] if request.args.get("more") and len(typed) < MAX_WINDOWS else []
-    return _quiet_page((typed or [USUAL]) + more)
+    return _quiet_page((typed or [USUAL]) + more, problem, muting)
 
 
 def _saved(account: Account) -> list[Typed]:
@@ -58,7 +73,7 @@ def _saved(account: Account) -> list[Typed]:
     return [Typed(tuple(words[day] for day in one.days), *one.text[-11:].split("-")) for one in windows]
 
 
-def _quiet_page(typed: list[Typed], problem: Problem | None = None) -> str:
+def _quiet_page(typed: list[Typed], problem: Problem | None = None, muting: NewMute = NO_MUTE) -> str:
     account, now = current().account, clock.now_ms()
     hours, zone = account.quiet_hours, account.time_zone
     held, listed = held_notifications.of_account(account.seq), Alert.of_account(account.seq)
@@ -76,6 +91,9 @@ def _quiet_page(typed: list[Typed], problem: Problem | None = None) -> str:
         window=local_time.next_window(hours, zone, now) if hours else None,
         held_count=sum(alert.held_count for alert in held),
         releases=digests.releases(held, now),
+        mutes=mutes.of_account(account.seq, now),
+        senders=subjects.of_account(account.seq),
+        muting=muting,
     )
 
 
@@ -166,3 +184,10 @@ def deliver_held() -> Page:
     count = digests.release_now(current().account.seq)
     said = {0: "Nothing was held.", 1: "The held notification is being delivered."}
     return page.back_to("/app/quiet", said.get(count, f"{count} notifications are being delivered as one digest."))
+
+
+def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
+    """Method, address below `/app` and handler of each request about quiet hours."""
+    yield "GET", "/quiet", show_quiet_hours
+    yield "POST", "/quiet", save_quiet_hours
+    yield "POST", "/quiet/deliver", deliver_held

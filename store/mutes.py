@@ -12,6 +12,7 @@ from store.senders import Subject
 HOLD, HISTORY = "hold", "history"
 ALL = "all"
 NO_SUBJECT = 0
+EVERYTHING: Subject = (ALL, NO_SUBJECT)
 
 
 class Mute(NamedTuple):

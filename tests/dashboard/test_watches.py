@@ -85,9 +85,9 @@ def test_thirty_runs_that_also_say_when_they_start_fill_all_slots(beat, owner, m
 
 def test_the_form_of_a_heartbeat_stands_behind_edit(owner, beat, path):
     page = owner.page(path)
-    assert page.forms(path) == []
+    assert [form for form in page.forms(path) if "mutes" not in form] == []
     (edit,) = [one["href"] for one in page.all("a") if "edit" in one.get("href", "")]
-    assert owner.page(edit.partition("#")[0]).forms(path) == [path]
+    assert path in owner.page(edit.partition("#")[0]).forms(path)
 
 
 def test_uptime_and_run_time_are_listed_and_on_the_page(owner, beat, path, moved_clock):

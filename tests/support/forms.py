@@ -40,6 +40,10 @@ PAGES_OF_THE_OWNER = [
     "/app/people",
     "/app/settings",
 ]
+ALWAYS = OF_PEOPLE | {  # whatever there is
+    "/app/devices/fetching": {"kind": "ntfy", "name": "x"},
+    "/app/mutes": {"what": "all", "duration": "2h"},
+}
 
 
 class Forms:
@@ -92,14 +96,12 @@ class Forms:
             return json.dumps({"subscription": self.subscription})
         if rule in ("/app/notifications/delete", "/app/notifications/acknowledge"):
             return {"id": self.ids["<notification_id>"], "confirmed": "1"}
-        if rule == "/app/devices/fetching":
-            return {"kind": "ntfy", "name": "x"}
         if rule in OF_ALERT_WITH_NAME:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
             return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
-        if rule in OF_PEOPLE:
-            return OF_PEOPLE[rule]
+        if rule in ALWAYS:
+            return ALWAYS[rule]
         if rule == "/app/ring":
             return {"title": "x", "text": "y", "device": self.ids["<device_id>"]}
         if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
