@@ -50,6 +50,7 @@ from web import (
     cross_origin,
     definitions,
     doc_pages,
+    followers,
     gotify,
     guards,
     heartbeats,
@@ -139,11 +140,9 @@ ROUTES = (
     rest_route("POST", "/notifications/<id:notification_id>/snooze", rest.snooze_notification, OWNERS),
     *(
         rest_route(method, rule, handler, READERS if method == "GET" else OWNERS)
-        for method, rule, handler in (*definitions.operations(), *mutes.operations())
+        for method, rule, handler in (*definitions.operations(), *mutes.operations(), *followers.operations())
     ),
     rest_route("GET", "/watches", rest.list_watches, READERS),
-    rest_route("GET", "/account", definitions.show_account, READERS),
-    rest_route("PATCH", "/account", definitions.change_account, OWNERS),
     rest_route("GET", "/stats", rest.get_stats, READERS),
     rest_route("POST", "/api-keys/generate", rest.generate_key, OWNERS),
     rest_route("GET", "/api-keys", rest.list_keys, READERS),

@@ -72,6 +72,7 @@ class Account(Model):
     invited_until = peewee.IntegerField(null=True)
     last_seen_at = peewee.IntegerField(null=True)
     has_mutes = peewee.IntegerField(default=0)
+    has_followers = peewee.IntegerField(default=0)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (

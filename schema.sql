@@ -21,7 +21,8 @@ CREATE TABLE account (
     disabled_at INTEGER,                   -- NULL: enabled (store/enabled.py)
     invited_until INTEGER,                 -- when its invitation expires; NULL once that was used, and for others
     last_seen_at INTEGER,                  -- in the web app, accurate to an hour; NULL: never
-    has_mutes INTEGER NOT NULL DEFAULT 0 CHECK (has_mutes IN (0, 1)) -- 0: none is in the table mute
+    has_mutes INTEGER NOT NULL DEFAULT 0 CHECK (has_mutes IN (0, 1)), -- 0: none is in the table mute
+    has_followers INTEGER NOT NULL DEFAULT 0 CHECK (has_followers IN (0, 1)) -- 0: nobody follows anything of it
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
 CREATE INDEX account_disabled ON account (seq) WHERE disabled_at IS NOT NULL;
@@ -299,7 +300,8 @@ CREATE TABLE answer (
     notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
     position INTEGER NOT NULL,             -- in the notification's actions
     answered_at INTEGER NOT NULL,
-    device_seq INTEGER                     -- NULL: in the web app
+    device_seq INTEGER,                    -- NULL: in the web app
+    by_account_seq INTEGER                 -- who answered; NULL: its own account. No foreign key: that may be deleted
 ) STRICT;
 
 -- A notification that is pushed again until it is acknowledged.
@@ -311,7 +313,8 @@ CREATE TABLE alarm (
     next_at INTEGER,                       -- when the next push is due, a repeat or "Acknowledged"; a claim moves it
     repeats INTEGER NOT NULL,              -- made so far
     acknowledged_at INTEGER,
-    device_seq INTEGER                     -- where it was acknowledged; NULL: in the web app or by a program
+    device_seq INTEGER,                    -- where it was acknowledged; NULL: in the web app or by a program
+    by_account_seq INTEGER                 -- who acknowledged it, as in answer
 ) STRICT;
 CREATE INDEX alarm_waiting ON alarm (account_seq) WHERE state = 'waiting';
 CREATE INDEX alarm_due ON alarm (next_at) WHERE next_at IS NOT NULL;
@@ -457,6 +460,32 @@ CREATE TABLE silent_change (
     priority INTEGER NOT NULL,
     PRIMARY KEY (what, subject_seq)
 ) STRICT, WITHOUT ROWID;
+
+-- Other accounts that get a copy of what something sends, and those that are invited to.
+CREATE TABLE follower (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account_seq INTEGER NOT NULL REFERENCES account, -- the owner
+    what TEXT NOT NULL CHECK (what IN ('alert', 'key', 'heartbeat', 'rule')),
+    subject_seq INTEGER NOT NULL,          -- of the alert, the key, … No foreign keys, as in mute
+    email TEXT NOT NULL CHECK (email = lower(email)), -- who was invited, whether or not there is such an account
+    follower_seq INTEGER REFERENCES account, -- the account that accepted; NULL: nobody yet
+    created_at INTEGER NOT NULL            -- when it was invited
+) STRICT;
+CREATE UNIQUE INDEX follower_of_subject ON follower (what, subject_seq, email);
+CREATE INDEX follower_of_account ON follower (account_seq);
+CREATE INDEX follower_by_email ON follower (email);
+CREATE INDEX follower_by_account ON follower (follower_seq) WHERE follower_seq IS NOT NULL;
+
+-- The notifications of followers: copies of one that something of another account sent.
+CREATE TABLE notification_copy (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    original_seq INTEGER NOT NULL,         -- the owner's notification. No foreign keys: it and the sender may be deleted
+    owner_seq INTEGER NOT NULL,
+    what TEXT NOT NULL CHECK (what IN ('alert', 'key', 'heartbeat', 'rule')),
+    subject_seq INTEGER NOT NULL           -- of the sender
+) STRICT;
+CREATE INDEX notification_copy_of_original ON notification_copy (original_seq);
 
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (

@@ -16,6 +16,7 @@ from cli.base import OPEN_DATA, Group
 from cli.definitions import apply_file, export_file
 from cli.devices import device
 from cli.doctor import examine
+from cli.follow import follow
 from cli.heartbeats import heartbeat
 from cli.keys import key
 from cli.man_page import print_man_page
@@ -28,7 +29,7 @@ from config import VERSION
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
 click.version_option(VERSION, message="Pocketbell %(version)s")(pocketbell)
-_nouns = (account, key, alert, heartbeat, rule, device, history, metric)
+_nouns = (account, key, alert, heartbeat, rule, device, follow, history, metric)
 _of_files = (apply_file, export_file, backup, import_file, import_ntfy, import_gotify, import_healthchecks)
 for _command in (*_nouns, mute, unmute, list_mutes, send, *_of_files, serve, examine, print_man_page):
     pocketbell.add_command(_command)

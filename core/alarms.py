@@ -11,12 +11,13 @@ from typing import NamedTuple
 from core import buttons, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, note_device, push_all
 from core.batches import Batches
+from core.copies import writing
 from core.devices import receivers
 from models import ActiveDevice
 from process import clock
 from providers.base import Answer, Outcome
 from store import alarms as stored
-from store import deliveries, notifications
+from store import copies, deliveries, notifications
 from store.alarms import ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt
@@ -47,16 +48,19 @@ def within_room(account_seq: int, content: Content) -> Content:
 
 
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> None:
-    """Note that the owner has seen it, on this device or (None) elsewhere, and end its repeats and retries.
+    """Note that the account's owner has seen it, on this device or (None) elsewhere, and end its repeats and retries.
 
-    The first time is kept; the background threads push "Acknowledged" to the other devices. Call in `transaction()`.
+    It counts for all who have it. The first time is kept; the background threads push "Acknowledged" to the other
+    devices. Call in `copies.writing()`.
     """
-    if stored.acknowledge(account_seq, notification_seq, device_seq, now):
-        deliveries.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
-        if notifications.one(notification_seq).status == "pending":
-            notifications.settle(notification_seq)
-        after_commit(batches.due.set)
-        after_commit(long_poll.note_change)
+    for seq, owner_seq in copies.group([notification_seq]):
+        by = None if owner_seq == account_seq else account_seq
+        if stored.acknowledge(owner_seq, seq, device_seq, by, now):
+            deliveries.end([seq], ACKNOWLEDGED_BEFORE, now)
+            if notifications.one(seq).status == "pending":
+                notifications.settle(seq)
+            after_commit(batches.due.set)
+            after_commit(long_poll.note_change)
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int, own_key: int | None = None) -> None:
@@ -64,7 +68,8 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
 
     `Refused` (404) when the account has none with that id, or `own_key` did not send it; (409) if it does not repeat.
     """
-    with transaction(account_seq):
+    found = notifications.find_seqs(account_seq, [notification_id], own_key)
+    with writing(account_seq, found):
         seq = notifications.find_seq(account_seq, notification_id, own_key)
         if seq is None:
             raise Refused(404)
@@ -75,7 +80,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
 
 def acknowledge_several(account_seq: int, notification_ids: list[str], now: int, own_key: int | None = None) -> int:
     """Acknowledge the notifications in this list that still wait for it; returns their number."""
-    with transaction(account_seq):
+    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
         found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids, own_key)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
         for seq in waiting:
@@ -143,7 +148,7 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     notification, is_repeat = alarm.notification, alarm.state == "waiting"
     devices = _awake(alarm, now)
     if not is_repeat:
-        body = acknowledged_on(alarm.device)
+        body = acknowledged_on(alarm.device, alarm.by)
         seen = notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
         notification = notification._replace(content=seen)
         devices = [device for device in devices if device.seq != alarm.device_seq]
@@ -164,9 +169,9 @@ def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
     return [device for device in devices if device.seq not in left_out]
 
 
-def acknowledged_on(device: str | None) -> str:
-    """The sentence for the other devices, with the name of the device on which it was acknowledged, if any."""
-    return f"Acknowledged on {device}." if device else "Acknowledged."
+def acknowledged_on(device: str | None, by: str | None) -> str:
+    """The sentence for the other devices: who acknowledged it, if that was another account, and on which device."""
+    return f"Acknowledged{f' by {by}' if by else ''}{f' on {device}' if device else ''}."
 
 
 def _is_over(turn: _Turn, now: int) -> bool:

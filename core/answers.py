@@ -6,14 +6,14 @@ A press names its button by a token; in the web app the owner answers without on
 import re
 from typing import NamedTuple
 
-from core import alarms, long_poll, mutes
+from core import alarms, copies, long_poll, mutes
 from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, Alert, sha256_of
 from process import clock
 from store import buttons, notifications
 from store.buttons import GivenAnswer, PressedButton
-from store.database import after_commit, transaction
+from store.database import after_commit
 from store.mutes import Mute
 from store.senders import Subject
 from wire.errors import Refused
@@ -78,7 +78,7 @@ def press(token: str, undoes: bool = False) -> None:
     `Refused` (404) if there is none or it has expired; (409) if the notification has an answer already.
     """
     found = find(token)  # first without the writers' lock: a guessed token must not delay them
-    with transaction(found.button.account_seq):
+    with copies.writing(found.button.account_seq, [found.button.notification_seq]):
         question = find(token)
         button = question.button
         if question.is_to_mute:
@@ -95,7 +95,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 
     `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
     """
-    with transaction(account.seq):
+    with copies.writing(account.seq, notifications.find_seqs(account.seq, [notification_id])):
         entry = notifications.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
         if entry is None:
             raise Refused(404)
@@ -106,9 +106,13 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 
 
 def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
+    """Take the first answer, which counts for all who have the notification; call in `copies.writing()`."""
     now = clock.now_ms()
-    if not buttons.put_first_answer(seq, position, device_seq, now):
+    if not buttons.put_first_answer(seq, position, device_seq, None, now):
         raise Refused(409, TOO_LATE)
     after_commit(long_poll.note_change)
-    if content.acknowledge:
+    others = copies.others(seq)
+    for other in others:
+        buttons.put_first_answer(other.seq, position, device_seq, account_seq, now)
+    if content.acknowledge or others:  # a follower's copy may repeat where this one does not
         alarms.acknowledge(account_seq, seq, device_seq, now)

@@ -5,16 +5,18 @@ know requests or commands; raises `Refused` with a sentence.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from core import digests, people
+from core.copies import writing
 from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
-from store import custom_metrics, held_notifications, idempotency_keys, metric_rules, notifications
+from store import copies, custom_metrics, held_notifications, idempotency_keys, metric_rules, notifications
 from store import people as stored_people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from wire.errors import Refused
@@ -27,19 +29,30 @@ def delete_notification(account_seq: int, notification_id: str, own_key: int | N
 
     `Refused` (404) when the account has none with that id, or `own_key` did not send it.
     """
-    with transaction(account_seq):
-        seq = notifications.find_seq(account_seq, notification_id, own_key)
-        if seq is None:
-            raise Refused(404)
-        _delete(account_seq, [seq])
+    if not delete_several(account_seq, [notification_id], own_key):
+        raise Refused(404)
 
 
 def delete_several(account_seq: int, notification_ids: list[str], own_key: int | None = None) -> int:
     """Delete these notifications in one transaction; returns how many the account still had."""
-    with transaction(account_seq):
+    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
         seqs = notifications.find_seqs(account_seq, notification_ids, own_key)
-        _delete(account_seq, seqs)
+        if seqs:
+            _delete(account_seq, seqs)
     return len(seqs)
+
+
+def delete_found(account_seq: int, find: Callable[[int], list[int]]) -> None:
+    """Delete the account's notifications that `find` finds, which takes how many it may return, in pieces."""
+
+    def piece() -> int:
+        with transaction(account_seq):
+            seqs = find(ROWS)
+            if seqs:
+                _delete_rows(account_seq, seqs)
+        return len(seqs)
+
+    _repeated(piece)
 
 
 def delete_history(account: Account, day: str) -> int:
@@ -85,7 +98,7 @@ def delete_account(account: Account, by: int | None = None, is_invitation: bool 
 def _delete_rest(account_seq: int) -> None:
     """Delete the account, with rows that requests have written in the meantime."""
     stored_people.end_access(account_seq)
-    _delete(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
+    _delete_rows(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
     custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
     for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
@@ -111,7 +124,7 @@ def _delete_notifications(account_seq: int, before: int) -> int:
         nonlocal last, deleted
         seqs = notifications.before(account_seq, last, before, ROWS)
         if seqs:
-            with transaction(account_seq):
+            with writing(account_seq, seqs):
                 deleted += notifications.count_without_digests(seqs)
                 _delete(account_seq, seqs)
             last = seqs[-1]
@@ -122,6 +135,18 @@ def _delete_notifications(account_seq: int, before: int) -> int:
 
 
 def _delete(account_seq: int, seqs: list[int]) -> None:
+    """Delete these notifications of the account, and the copies of them that still wait; call in `copies.writing()`.
+
+    A copy that neither repeats nor is held is its follower's own.
+    """
+    waiting = defaultdict[int, list[int]](list)
+    for copy in copies.waiting(seqs):
+        waiting[copy.account_seq].append(copy.seq)
+    for follower_seq, copied in (waiting | {account_seq: seqs}).items():
+        _delete_rows(follower_seq, copied)
+
+
+def _delete_rows(account_seq: int, seqs: list[int]) -> None:
     """Delete these notifications of the account, and take them out of their digests; call inside `transaction()`."""
     rewritten = held_notifications.digests_of(seqs)
     held_notifications.settle_replaced(seqs)

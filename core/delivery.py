@@ -13,6 +13,7 @@ from core import (
     alarms,
     buttons,
     channels,
+    copies,
     fetching,
     idempotency,
     local_time,
@@ -25,7 +26,7 @@ from core import (
 from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, push_all, push_each, push_to
 from core.devices import chosen
 from core.idempotency import IdempotentRequest
-from core.recording import hold, insert, receivers_of, record, to_push_now
+from core.recording import copy, put, receivers_of, to_push_now
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
 from process.counters import count
@@ -107,8 +108,8 @@ def _record_and_attempt(
     picture: bytes | None,
     device_ids: Collection[str] | None = None,
 ) -> Sent:
-    begin = transaction if picture is None else pictures.storing
-    with begin(sender.account_seq, at_once=False):
+    begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(sender)
+    with begin(*accounts, at_once=False):
         found = receivers_of(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, content, now)
@@ -123,16 +124,13 @@ def _record_and_attempt(
             pushed = chosen(pushed, device_ids)
         if (is_later or (pushed and pushed.devices)) and storage.has_full_backlog(sender.account_seq):
             raise Refused(429, f"{storage.MAX_PENDING:,} notifications are pending or to be sent later already.")
-        if pushed:
-            notification = record(sender, content, pushed, now + LEASE_MS, now)
-        elif is_later:
-            notification = insert(sender, content, "held", found, now)  # `scheduled` releases it
-        else:
-            notification = hold(sender, content, found, now)
+        notification = put(sender, content, found, pushed, now + LEASE_MS, now)
         if device_ids is not None and not pushed:
             scheduled.choose_devices(notification.seq, device_ids)
         if picture is not None:
             pictures.keep(sender, notification, picture)
+        if len(accounts) > 1:
+            copy(sender, notification, now, picture)
         if request:
             is_asked = pushed is not None and bool(fetching.pushed_to(pushed.devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
@@ -148,8 +146,8 @@ def deliver_event(
     that the content describes. Returns None if the alert is inactive. `Refused` (404) if the code was rotated or the
     alert deleted: a body may arrive long after the request's head.
     """
-    begin = transaction if picture is None else pictures.storing
-    with begin(webhook.account_seq, at_once=False):
+    begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(webhook)
+    with begin(*accounts, at_once=False):
         found = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
         now = clock.now_ms()
         event = _record_event(webhook.account_seq, found, content, now)
@@ -157,16 +155,20 @@ def deliver_event(
             alert_events.put_payload(event[0].alert_seq, payload, now)
         if event and picture is not None:
             pictures.keep(event[0], event[1], picture)
+        if event and len(accounts) > 1:
+            copy(event[0], event[1], now, picture)
     return _attempt("alert", *event) if event else None
 
 
 def deliver_event_again(account: Account, alert_id: str, content: Content) -> Sent | None:
     """Deliver an earlier event's content again, even if the alert's code has changed; no payload is kept."""
-    with transaction(account.seq):
+    with transaction(*copies.accounts_of(account.seq)):
         alert, now = Alert.find(account.seq, alert_id), clock.now_ms()
         day = local_time.local_day(now, account.time_zone)
         found = find_receivers_of_alert(alert.short_code, day) if alert else None
         event = _record_event(account.seq, found, content, now)
+        if event:
+            copy(event[0], event[1], now)
     return _attempt("alert", *event) if event else None
 
 
@@ -187,11 +189,9 @@ def _record_event(
     content = alarms.within_room(account_seq, content).prefixed()
     content = buttons.with_mute(content) if alert.has_mute_button else content
     pushed = to_push_now(alert, content.priority, found, now)
-    if pushed is None:
-        return alert, hold(alert, content, found, now), NOBODY
-    if pushed.devices and storage.has_full_backlog(account_seq):
+    if pushed and pushed.devices and storage.has_full_backlog(account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")
-    return alert, record(alert, content, pushed, now + LEASE_MS, now), pushed
+    return alert, put(alert, content, found, pushed, now + LEASE_MS, now), pushed or NOBODY
 
 
 # --- attempting and settling --------------------------------------------------------------------------------

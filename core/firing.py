@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from core import durations, maintenance, storage
+from core import copies, durations, maintenance, storage
 from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, measured_text, metric_title, rule_text
 from process import clock
@@ -45,7 +45,7 @@ backoff = Backoff(UNJUDGED)
 def store_values(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
     """Store values that have arrived, and let them change the states of the rules on their metrics."""
     storage.check(account_seq)
-    with transaction(account_seq):
+    with transaction(*copies.accounts_of(account_seq)):
         custom_metrics.add_all(account_seq, project_id, values)
         rules = metric_rules.watched(account_seq, project_id)
         if rules:
@@ -99,7 +99,7 @@ def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
     due = backoff.due(lambda most: metric_rules.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        with backoff.tried(seq), transaction(account_seq):
+        with backoff.tried(seq), transaction(*copies.accounts_of(account_seq)):
             rule = metric_rules.one(seq)
             if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                 _judge(rule, now, has_arrived=False)

@@ -4,7 +4,7 @@ Each change of state is one transaction with its notification, and happens only 
 read: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
-from core import durations, firing, maintenance
+from core import copies, durations, firing, maintenance
 from core.backoff import Backoff
 from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
@@ -47,7 +47,7 @@ def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None
 
     `Refused` (404) if the heartbeat was deleted.
     """
-    with transaction(pinged.account_seq):
+    with transaction(*copies.accounts_for(pinged)):
         now, beat = clock.now_ms(), heartbeats.one(pinged.seq)
         if beat is None:  # deleted while the body arrived
             raise Refused(404)
@@ -119,7 +119,7 @@ def check_due(_: int) -> bool:
 def _check_deadlines(now: int) -> bool:
     due = _backoff.due(lambda most: heartbeats.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        with _backoff.tried(seq), transaction(account_seq):
+        with _backoff.tried(seq), transaction(*copies.accounts_of(account_seq)):
             _pass_deadline(heartbeats.one(seq), now)
     return len(due) == CHECKED_AT_ONCE
 

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from core import local_time
+from store.followers import Follower
 from store.heartbeats import Beat
 from store.held_notifications import HeldGroup
 from store.metric_rules import Rule
@@ -17,7 +18,7 @@ from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
 # What quiet hours and frequencies hold; others only mutes do.
-FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule, SnoozedSender)
+FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule, Follower, SnoozedSender)
 PUSH, KEEP = "push", "keep"  # beside HOLD: what becomes of a notification; KEEP: it is only for the history
 MAX_ENDS = 100  # of windows and mutes in turn: they may follow each other without a gap
 

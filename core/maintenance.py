@@ -6,7 +6,7 @@ At its end their owner is told what still is so, as one digest with all that it 
 import logging
 from itertools import groupby
 
-from core import holding, recording
+from core import copies, holding, recording
 from core.holding import PUSH
 from core.metric_rules import FIRING
 from process import clock
@@ -44,7 +44,7 @@ def tell_ended(now: int) -> None:
         try:
             mutes = stored_mutes.of_account(account_seq)
             if ended := [one for one in changes if not holding.is_maintained(one.subject, mutes, now)]:
-                with transaction(account_seq):
+                with transaction(*copies.accounts_of(account_seq)):
                     for change in ended:
                         _tell_ended(change)
         except Exception as error:  # the other accounts must not wait for this one
@@ -64,7 +64,8 @@ def _tell_ended(found: SilentChange) -> None:
     content = _tagged(watch, Content(change.title, change.body, priority=change.priority))
     mutes = stored_mutes.of_account(watch.account_seq)
     if holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY:
-        recording.hold(watch, content.prefixed(), recording.receivers_of(watch, now), now)  # for one digest
+        held = recording.hold(watch, content.prefixed(), recording.receivers_of(watch, now), now)  # for one digest
+        recording.copy(watch, held, now)
     else:
         recording.tell(watch, content, now)
 

@@ -54,12 +54,12 @@ def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def storing(account_seq: int, at_once: bool) -> Iterator[None]:
+def storing(*account_seqs: int, at_once: bool) -> Iterator[None]:
     """The transaction that stores a picture, for which others wait.
 
     Writers that share a commit would all wait until the disk has their pictures.
     """
-    with _storing, transaction(account_seq, at_once=at_once):
+    with _storing, transaction(*account_seqs, at_once=at_once):
         yield
 
 

@@ -14,11 +14,12 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
-from store import buttons, custom_metrics, idempotency_keys, mutes, notifications, server_notes
+from store import buttons, custom_metrics, followers, idempotency_keys, mutes, notifications, server_notes
 from store.database import transaction
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
+INVITATION_LIFE_MS = 30 * DAY_MS  # of those to follow something
 KEPT_PINGS = 60  # of a heartbeat: 30 runs with a start and an end; `core/heartbeat_checks.py` removes the oldest
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"  # the last time that was believed, and a later one that is doubted, or null
@@ -37,7 +38,9 @@ def prune(now: int) -> bool:
         in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons, pictures.remove_expired)
     ]
     for account in Account.all():
-        left += [job(account, now) for job in (_prune_history, _prune_mutes, _purge_keys, _purge_devices)]
+        left += [
+            job(account, now) for job in (_prune_history, _prune_mutes, _prune_followers, _purge_keys, _purge_devices)
+        ]
     return any(left)
 
 
@@ -127,6 +130,14 @@ def _prune_mutes(account: Account, now: int) -> bool:
     with transaction(account.seq):
         mutes.remove(account.seq, seqs)
     return len(seqs) == ROWS
+
+
+def _prune_followers(account: Account, now: int) -> bool:
+    """Remove invitations that have expired, and the followers of keys that have ended."""
+    if account.has_followers:
+        with transaction(account.seq):
+            followers.prune(account.seq, now - INVITATION_LIFE_MS)
+    return False
 
 
 def _prune_metrics(account: Account, now: int) -> bool:

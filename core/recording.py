@@ -4,16 +4,17 @@ Everything here is a part of a transaction; nothing is pushed. Must not know req
 formats.
 """
 
-from core import buttons, fetching, holding, local_time, retries
+from core import alarms, buttons, fetching, holding, local_time, pictures, retries, storage
 from core.devices import awake
 from core.holding import FOLLOWERS, PUSH
 from store import alarms as stored_alarms
-from store import deliveries, fallbacks, held_notifications, notifications
+from store import copies, deliveries, fallbacks, followers, held_notifications, notifications
 from store import mutes as stored_mutes
-from store.database import after_commit
+from store.database import after_commit, is_writing
+from store.followers import Follower
 from store.mutes import HOLD
 from store.notifications import NotificationRow
-from store.senders import Owner, Receivers, Sender, find_receivers, own_key
+from store.senders import Owner, Receivers, Sender, Watch, find_receivers, own_key
 from wire.errors import Refused
 from wire.notification import MIN_PRIORITY, Content
 
@@ -49,6 +50,20 @@ def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int
 
 
 # --- recording and holding ----------------------------------------------------------------------------------
+
+
+def put(
+    sender: Sender, content: Content, found: Receivers, pushed: Receivers | None, due_at: int, now: int
+) -> NotificationRow:
+    """A new notification: one that goes to `pushed`, is to be sent later, or (None) is held; call in `transaction()`.
+
+    `found` is whom its account has, and `due_at` as for `record`.
+    """
+    if pushed:
+        return record(sender, content, pushed, due_at, now)
+    if content.deliver_at is not None:
+        return insert(sender, content, "held", found, now)  # `scheduled` releases it
+    return hold(sender, content, found, now)
 
 
 def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
@@ -87,14 +102,13 @@ def hold(sender: Sender, content: Content, found: Receivers, now: int) -> Notifi
 def tell(sender: Sender, content: Content, now: int) -> None:
     """Notify the owner in the background, unless it is held; call inside `transaction()`.
 
-    Quiet hours hold what a heartbeat or a rule tells, and nothing else.
+    Quiet hours hold what a heartbeat or a rule tells, and nothing else. That goes to their followers, too.
     """
     found = receivers_of(sender, now)
     pushed = to_push_now(sender, content.priority, found, now)
-    if pushed is None:
-        hold(sender, content.prefixed(), found, now)
-    else:
-        record(sender, content.prefixed(), pushed, now, now)
+    notification = put(sender, content.prefixed(), found, pushed, now, now)
+    if isinstance(sender, Watch):
+        copy(sender, notification, now)
 
 
 def first_status(found: Receivers, priority: int | None = None) -> str:
@@ -126,7 +140,10 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
 
     In a digest, the newer notification takes the place of a held one.
     """
-    replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
+    if isinstance(sender, Follower):  # what is his own stays, whatever tags others use
+        replaced = copies.replace_earlier(sender.account_seq, tag, seq, sender.subject)
+    else:
+        replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
     if not replaced:
         return
     earlier = [earlier for earlier, _ in replaced]
@@ -135,3 +152,37 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)
     stored_alarms.end(earlier, "cancelled")
+
+
+# --- copies for followers -----------------------------------------------------------------------------------
+
+
+def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | None = None) -> None:
+    """Give the followers of a sender a notification of their own, which the retries push; call in `transaction()`.
+
+    Without those whose account the transaction does not name: they have accepted since it began.
+    """
+    content = original.content._replace(missing=())  # what an event lacks is the owner's to mend
+    for follower in followers.of_sender(sender.subject):
+        if not is_writing(follower.account_seq):
+            continue
+        one = _copied(follower, content, now)
+        if one:
+            copies.add(one.seq, original.seq, sender.account_seq, sender.subject)
+            if picture is not None:
+                pictures.keep(follower, one, picture)
+        elif content.tag is not None:
+            _replace_earlier(follower, content.tag, original.seq, now)
+
+
+def _copied(follower: Follower, content: Content, now: int) -> NotificationRow | None:
+    """A follower's notification; None if he is passed over: he is disabled, or has as much as he may have."""
+    if not follower.is_enabled or storage.is_full(follower.account_seq):
+        return None
+    day = local_time.local_day(now, follower.time_zone)
+    found, is_later = find_receivers(follower.account_seq, None, day, now), content.deliver_at is not None
+    content = alarms.within_room(follower.account_seq, content)
+    pushed = None if is_later else to_push_now(follower, content.priority, found, now)
+    if (is_later or (pushed and pushed.devices)) and storage.has_full_backlog(follower.account_seq):
+        return None
+    return put(follower, content, found, pushed, now, now)

@@ -108,7 +108,7 @@ def _shown(content: Content, found: Found) -> Content:
     title, body = shown(content.title), shown(content.body)
     if not found.is_acknowledged:
         return content._replace(title=title, body=body)
-    body = f"{body}\n\n{acknowledged_on(found.acknowledged_on)}"
+    body = f"{body}\n\n{acknowledged_on(found.acknowledged_on, found.acknowledged_by)}"
     return content._replace(title=title, body=body, priority=LOW_PRIORITY)
 
 

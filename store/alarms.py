@@ -26,6 +26,7 @@ class Alarm(NamedTuple):
     repeats: int
     acknowledged_at: int | None
     device: str | None  # the name of the device on which it was acknowledged, if any
+    by: str | None  # the address of the account that acknowledged it, if it was another one
 
 
 class WaitingAlarm(NamedTuple):
@@ -49,6 +50,7 @@ class ClaimedAlarm(NamedTuple):
     repeats: int
     device_seq: int | None  # where it was acknowledged, and that device's name
     device: str | None
+    by: str | None  # the address of the account that did, if it was another one
 
 
 INSERT = "INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)"
@@ -67,8 +69,8 @@ BEGIN = (
 )
 FIND = Query(
     Alarm,
-    f"SELECT {columns(Alarm, 'a', device='d.name')}"
-    " FROM alarm a LEFT JOIN device d ON d.seq = a.device_seq WHERE a.notification_seq = ?",
+    f"SELECT {columns(Alarm, 'a', device='d.name', by='o.email')} FROM alarm a LEFT JOIN device d"
+    " ON d.seq = a.device_seq LEFT JOIN account o ON o.seq = a.by_account_seq WHERE a.notification_seq = ?",
 )
 WAITING = Query(
     WaitingAlarm,
@@ -82,11 +84,12 @@ DUE = Query(
     f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? AND account_seq {OF_ENABLED} ORDER BY next_at",
 )
 CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
-PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name"}
+PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name", "by": "o.email"}
 CLAIMED = Query(
     ClaimedAlarm,
     f"SELECT {columns(ClaimedAlarm, 'l', email='a.email', **PARTS)} FROM alarm l"
     " JOIN notification n ON n.seq = l.notification_seq JOIN account a ON a.seq = l.account_seq"
+    " LEFT JOIN account o ON o.seq = l.by_account_seq"
     f" LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ? AND {IS_ENABLED}",
 )
 NOTE_REPEAT = (  # an acknowledgement during the repeat is pushed after it
@@ -96,6 +99,7 @@ NOTE_REPEAT = (  # an acknowledgement during the repeat is pushed after it
 )
 ACKNOWLEDGE = (  # a held or replaced notification is on no screen
     "UPDATE alarm SET state = 'acknowledged', acknowledged_at = :now, device_seq = :device,"
+    " by_account_seq = :by,"
     f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
     " WHERE account_seq = :account AND notification_seq = :seq AND state IN ('waiting', 'expired')"
 )
@@ -195,12 +199,12 @@ def bring_forward(by_ms: int) -> None:
 # --- ending ---
 
 
-def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> bool:
+def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, by: int | None, now: int) -> bool:
     """Record the first acknowledgement, even of an expired alarm; call inside `transaction()`.
 
-    Returns whether it was the first. A cancelled alarm stays cancelled.
+    `by` is another account that acknowledged it. Returns whether it was the first. A cancelled alarm stays cancelled.
     """
-    values = {"account": account_seq, "seq": notification_seq, "device": device_seq, "now": now}
+    values = {"account": account_seq, "seq": notification_seq, "device": device_seq, "by": by, "now": now}
     return run(ACKNOWLEDGE, values).rowcount > 0
 
 

@@ -18,7 +18,7 @@ class PressedButton(NamedTuple):
     device_seq: int
     position: int | None  # None: it acknowledges
     content: Content
-    alert_seq: int | None  # the notification's
+    alert_seq: int | None  # the notification's, or that of which a follower has a copy
 
 
 class GivenAnswer(NamedTuple):
@@ -26,8 +26,9 @@ class GivenAnswer(NamedTuple):
 
     position: int
     answered_at: int
-    device_id: str | None
+    device_id: str | None  # also None for a device of another account
     device_name: str | None
+    by: str | None  # the address of the account that answered, if it was another one
 
 
 class OpenQuestion(NamedTuple):
@@ -42,7 +43,8 @@ ADD = (
     "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
 )
-OF_NOTIFICATION = {"content": columns(Content, "n"), "alert_seq": "n.alert_seq"}
+OF_COPY = "(SELECT subject_seq FROM notification_copy WHERE notification_seq = n.seq AND what = 'alert')"
+OF_NOTIFICATION = {"content": columns(Content, "n"), "alert_seq": f"coalesce(n.alert_seq, {OF_COPY})"}
 PRESSED = Query(
     PressedButton,
     f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', **OF_NOTIFICATION)}"
@@ -55,13 +57,14 @@ EXPIRED = (
 )
 PRUNE = "DELETE FROM button WHERE notification_seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 PUT_FIRST_ANSWER = (
-    "INSERT INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+    "INSERT INTO answer (notification_seq, position, answered_at, device_seq, by_account_seq) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (notification_seq) DO NOTHING"
 )
+OF_DEVICE = {"device_id": "CASE WHEN r.by_account_seq IS NULL THEN d.id END", "device_name": "d.name"}
 ANSWER = Query(
     GivenAnswer,
-    f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
-    " FROM answer r LEFT JOIN device d ON d.seq = r.device_seq WHERE r.notification_seq = ?",
+    f"SELECT {columns(GivenAnswer, 'r', **OF_DEVICE, by='o.email')} FROM answer r LEFT JOIN device d"
+    " ON d.seq = r.device_seq LEFT JOIN account o ON o.seq = r.by_account_seq WHERE r.notification_seq = ?",
 )
 OPEN_QUESTIONS = Query(
     OpenQuestion,
@@ -103,9 +106,15 @@ def prune(notification_seqs: list[int], now: int) -> None:
     run(PRUNE, (json.dumps(notification_seqs), now))
 
 
-def put_first_answer(notification_seq: int, position: int, device_seq: int | None, now: int) -> bool:
-    """Keep the answer if it is the first; returns whether it is. Call inside `transaction()`."""
-    return run(PUT_FIRST_ANSWER, (notification_seq, position, now, device_seq)).rowcount > 0
+def put_first_answer(
+    notification_seq: int, position: int, device_seq: int | None, by_account_seq: int | None, now: int
+) -> bool:
+    """Keep the answer, of another account if it is named, if it is the first; returns whether it is.
+
+    Call inside `transaction()`.
+    """
+    values = (notification_seq, position, now, device_seq, by_account_seq)
+    return run(PUT_FIRST_ANSWER, values).rowcount > 0
 
 
 def answer_to(notification_seq: int) -> GivenAnswer | None:

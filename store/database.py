@@ -62,6 +62,11 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     return _engine.transaction(*account_seqs, at_once=at_once)
 
 
+def is_writing(account_seq: int) -> bool:
+    """Whether a transaction is open that names the account."""
+    return account_seq in _engine.accounts()
+
+
 @contextmanager
 def patiently() -> Iterator[None]:
     """While the block lasts, a transaction that cannot begin is tried again: a busy service may hold the file."""

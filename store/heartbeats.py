@@ -32,6 +32,7 @@ class BeatColumns(NamedTuple):
     email: str
     time_zone: str
     quiet_hours: str | None
+    has_followers: int  # whether somebody may follow something of the account
 
 
 class Beat(BeatColumns, Watch):
@@ -45,8 +46,9 @@ class Beat(BeatColumns, Watch):
         return "heartbeat", self.seq
 
 
+OF_OWNER = ("email", "time_zone", "quiet_hours", "has_followers")
 BEATS = (
-    f"SELECT {columns(Beat, 'h', email='a.email', time_zone='a.time_zone', quiet_hours='a.quiet_hours')}"
+    f"SELECT {columns(Beat, 'h', **{name: f'a.{name}' for name in OF_OWNER})}"
     " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
 )
 OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")

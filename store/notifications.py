@@ -189,7 +189,7 @@ SOURCES = {
     "api_key": "k.name",
     "digest_seq": "h.digest_seq",
     "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
-    "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+    "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by AND account_seq = n.account_seq)",
     "is_replaced": "n.replaced_by IS NOT NULL",
     "alarm_state": ALARM_STATE,
     "is_open_question": IS_OPEN_QUESTION,

@@ -6,6 +6,7 @@ Nothing here reads what an account has received.
 from typing import NamedTuple
 
 from models import Account
+from store import followers
 from store.database import run
 from store.rows import Query, columns
 
@@ -41,6 +42,7 @@ WAYS_IN = (
     "alert",
     "heartbeat",
     "metric_rule",
+    "follower",
 )
 
 
@@ -59,6 +61,7 @@ def end_access(seq: int) -> None:
     Account.change(seq, password_hash=None, ping_key=None, is_administrator=0)
     for table in WAYS_IN:
         run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
+    followers.forget_account(seq)
     run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
     run("UPDATE device SET removed_at = created_at, removed_as = 'removed', token = '' WHERE account_seq = ?", (seq,))
 

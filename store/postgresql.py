@@ -339,6 +339,11 @@ def fill(rows: Rows) -> dict[str, int]:
     return fill_tables(_threads.own.writing, rows)
 
 
+def accounts() -> Sequence[int]:
+    """The accounts that this thread's open transaction names."""
+    return _threads.own.accounts
+
+
 def after_commit(call: Callable[[], object]) -> None:
     """Call this in this thread when the open transaction is stored; at once, when none is open."""
     thread = _threads.own

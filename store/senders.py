@@ -52,6 +52,7 @@ class Caller(NamedTuple):
     time_zone: str
     email: str
     scope: str
+    has_followers: int  # whether somebody may follow something of the account
 
     @property
     def alert_seq(self) -> None:
@@ -159,6 +160,7 @@ class Webhook(NamedTuple):
     account_seq: int
     email: str
     time_zone: str
+    has_followers: int  # whether somebody may follow something of the account
 
     @property
     def key_seq(self) -> None:
@@ -218,7 +220,7 @@ CALLER = Query(
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
 WEBHOOK = Query(
     Webhook,
-    f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', **OF_ACCOUNT)}"
+    f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', has_followers='a.has_followers', **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
 )
 STORED = Query(

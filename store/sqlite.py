@@ -360,6 +360,11 @@ class _Transaction:
                 call()
 
 
+def accounts() -> Sequence[int]:
+    """The accounts that this thread's open transaction names."""
+    return _threads.own.accounts
+
+
 def after_commit(call: Callable[[], object]) -> None:
     """Call this in this thread when the open transaction is on the disk; at once, when none is open."""
     thread = _threads.own

@@ -40,6 +40,7 @@ class Found(NamedTuple):
     repeats: int  # with those at the end of a snooze
     is_acknowledged: int  # on another device, in the web app or by a program
     acknowledged_on: str | None  # the device's name
+    acknowledged_by: str | None  # the address of the account, if it was another one
 
     @property
     def version(self) -> str:
@@ -74,6 +75,7 @@ OF_FOUND = {
     "repeats": "coalesce(r.repeats, 0) + coalesce((SELECT times FROM snooze WHERE notification_seq = n.seq), 0)",
     "is_acknowledged": f"CASE WHEN {ELSEWHERE} THEN 1 ELSE 0 END",
     "acknowledged_on": "(SELECT name FROM device WHERE seq = r.device_seq)",
+    "acknowledged_by": "(SELECT email FROM account WHERE seq = r.by_account_seq)",
 }
 HAS_IT = (
     f"SELECT {columns(Found, 'n', **OF_FOUND)} FROM notification n"

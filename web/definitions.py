@@ -92,7 +92,7 @@ RULES = Definitions(definitions.RULE, shapes.rule_definition, shapes.rule_defini
 
 
 def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Method, address below `/api/v1` and handler of each request about alerts, heartbeats and rules."""
+    """Method, address below `/api/v1` and handler of each request about alerts, heartbeats, rules and the account."""
     for defined in (ALERTS, HEARTBEATS, RULES):
         all_, one = f"/{defined.kind.name}s", f"/{defined.kind.name}s/<{defined.kind.name}_id>"
         yield "GET", all_, defined.list_all
@@ -102,6 +102,8 @@ def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:
         yield "DELETE", one, defined.delete
         for name in defined.acts:
             yield "POST", f"{one}/{name}", partial(defined.act, name)
+    yield "GET", "/account", show_account
+    yield "PATCH", "/account", change_account
 
 
 def show_account() -> Payload:

@@ -417,7 +417,7 @@ def _detail(entry: Entry) -> Payload:
     given = buttons.answer_to(entry.seq) if entry.content.actions else None
     if given:
         action = entry.content.actions[given.position]
-        detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id}
+        detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id} | _by(given.by)
     return detail
 
 
@@ -433,8 +433,13 @@ def _alarm(alarm: Alarm | None, content: Content) -> Payload:
         return {}
     shown: Payload = {"acknowledge": {**as_acknowledge(content.acknowledge), "state": alarm.state}}
     if alarm.acknowledged_at is not None:
-        shown["acknowledgedAt"] = alarm.acknowledged_at
+        shown |= {"acknowledgedAt": alarm.acknowledged_at, **_by(alarm.by, "acknowledgedBy")}
     return {**shown, "repeats": alarm.repeats} if alarm.repeats else shown
+
+
+def _by(email: str | None, field: str = "by") -> Payload:
+    """The field for the account that did it, if that was another one."""
+    return {} if email is None else {field: email}
 
 
 def _delivery(one: Delivery) -> Payload:

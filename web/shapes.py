@@ -1,4 +1,4 @@
-"""The JSON of alerts, heartbeats, rules, keys, devices, mutes, accounts: for REST, assistants and the command line.
+"""The JSON of alerts, heartbeats, rules, keys, devices, mutes, followers, accounts: for REST and the command line.
 
 Times are integer milliseconds. Must not know Flask or SQL.
 """
@@ -7,6 +7,7 @@ from typing import Any
 
 from core import channels, definitions, heartbeat_checks, holding, metric_rules
 from models import Account, Alert, ApiKey, Device
+from store.followers import Followed, ListedFollower
 from store.heartbeats import Beat
 from store.key_limits import FULL
 from store.metric_rules import Rule
@@ -142,6 +143,21 @@ def mute(one: ListedMute, now: int) -> Shape:
         "createdAt": one.mute.created_at,
         **again,
     }
+
+
+def follower(one: ListedFollower) -> Shape:
+    """A follower of the owner's alert, heartbeat, rule or key, or who is invited to follow it."""
+    return {"id": one.id, "email": one.email, "state": _state(one.is_following)}
+
+
+def followed(one: Followed) -> Shape:
+    """What an account follows or is invited to, and whose it is."""
+    said = {"id": one.id, "owner": one.owner, "what": one.what, "name": one.name}
+    return {**said, "state": _state(one.is_following), "invitedAt": one.created_at}
+
+
+def _state(is_following: int) -> str:
+    return "following" if is_following else "invited"
 
 
 def account(one: Account) -> Shape:

@@ -25,6 +25,9 @@ COMMANDS = [
     *("history delete EMAIL --before 2026-01-01", "metric delete EMAIL web", "send EMAIL title body"),
     *("import-ntfy EMAIL x", "import-gotify EMAIL x", "import-healthchecks EMAIL x"),
     *("apply EMAIL -", "export EMAIL", "mute EMAIL all 1h", "unmute EMAIL all", "mutes EMAIL"),
+    *("follow invite EMAIL alert:NAME x@example.org", "follow followers EMAIL alert:NAME"),
+    "follow remove EMAIL alert:NAME ID",
+    *("follow list EMAIL", "follow accept EMAIL ID", "follow decline EMAIL ID", "follow leave EMAIL ID"),
 ]
 LISTS = [command for command in COMMANDS if " list " in command]
 OF_AN_ID = [command for command in COMMANDS if " ID" in command]
@@ -49,6 +52,15 @@ def leaves(group, *path):
 def listed(flask):
     """What all lists print."""
     return {command: flask(*filled(command)).stdout for command in LISTS}
+
+
+@pytest.fixture
+def full(full):
+    """The same, and an invitation to it."""
+    full("account", "create", "ana@example.org")
+    full("alert", "create", "ana@example.org", "Theirs")
+    full("follow", "invite", "ana@example.org", "alert:Theirs", OWNER)
+    return full
 
 
 @pytest.fixture

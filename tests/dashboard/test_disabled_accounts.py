@@ -70,7 +70,7 @@ def holder(service, owner, push_service, forms):
     parts = {"title": "Door", "body": "motion", "image": (BytesIO(png()), "cam.png")}
     picture = caller.request("POST", "/api/v1/notifications/send", data=parts)
     in_path = {
-        "/p/": query(service, "SELECT short_code FROM alert")[0][0],
+        "/p/": query(service, "SELECT short_code FROM alert ORDER BY seq")[0][0],
         "/ping/": query(service, "SELECT ping_id FROM heartbeat")[0][0],
         "/a/": button.rpartition("/")[2],
         "/i/": picture.json["notification"]["image"].rpartition("/")[2],

@@ -12,6 +12,7 @@ from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.alarms import ring
 from tests.support.commands import lines_of
+from tests.support.followers import invited
 from tests.support.pages import Visitor, device_ids
 
 RESYNC = "/app/devices/resync"  # guarded by a device's token
@@ -76,6 +77,10 @@ class Forms:
         self.ids["<rule_id>"] = rule.id
         muted = {"what": "alert", "id": hook.id, "forS": 3600}
         self.ids["<mute_id>"] = service.caller().post("/mutes", muted).json["mute"]["id"]
+        self.ids["<follower_id>"] = invited(service.caller(), "alert", hook.id, "colleague@example.org")["id"]
+        theirs = service.alert(email="colleague@example.org")
+        one = invited(service.caller("colleague@example.org"), "alert", theirs.id, OWNER)
+        self.ids["<followed_id>"] = one["id"]
         self.ids["<code>"], self.number = self._codes()
         self.ids["<session_id>"] = Session.find(sha256_of(self.other_session)).id
         self.subscription = push_service.browser().subscription

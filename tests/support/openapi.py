@@ -9,7 +9,9 @@ import yaml
 import app
 from core import scheduler
 from core.buttons import token_of
+from models import Account, new_id
 from store.database import EVERYBODY, run, transaction
+from tests.support.followers import invited
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.picture_files import png
 from tests.support.service import METRICS_TOKEN
@@ -61,8 +63,9 @@ class Described:
     def query(self):
         return {one["name"]: one["example"] for one in self.parameters if one["in"] == "query" and "example" in one}
 
-    def path_with(self, value):
-        return re.sub(r"\{\w+\}", value, self.path, count=1).format(signal="fail", slug="fail", metric="revenue")
+    def path_with(self, value, follower="0" * 7):
+        names = {"signal": "fail", "slug": "fail", "metric": "revenue", "followerId": follower}
+        return re.sub(r"\{\w+\}", value, self.path, count=1).format(**names)
 
 
 OPERATIONS = {
@@ -83,6 +86,7 @@ def endpoint(operation):
 
 
 DEFINED = re.compile(r"/api/v1/(alert|heartbeat|rule|mute)s/")
+FOLLOWED_KINDS = {"alerts": "alert", "heartbeats": "heartbeat", "rules": "rule", "api-keys": "key"}
 
 
 class World:
@@ -94,10 +98,20 @@ class World:
         self.caller, self.hook = service.caller(), service.alert()
         self.credentials = {"apiKey": self.caller.key, "metricsToken": METRICS_TOKEN}
         monkeypatch.setattr(scheduler.background, "is_alive", lambda: True)
+        self.follower = "0" * 7  # the id of the last one that was invited
 
     def made(self, operation):
         """Make what the operation's path names, and return its id."""
-        if operation.id == "revokeApiKey":
+        if operation.path.startswith("/api/v1/following/"):
+            return self.invited()
+        id_ = self._made(operation)
+        if "{followerId}" in operation.path:
+            kind, email = FOLLOWED_KINDS[operation.path.split("/")[3]], f"{new_id(0)}@example.org"
+            self.follower = invited(self.caller, kind, id_, email)["id"]
+        return id_
+
+    def _made(self, operation):
+        if "/api-keys/" in operation.path:
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
         if operation.id in ("getNotification", "deleteNotification", "snoozeNotification"):
             return self.caller.send().json["notification"]["id"]
@@ -128,12 +142,23 @@ class World:
             return self.call(OPERATIONS[f"create{kind.capitalize()}"]).json[kind]["id"]
         return self.hook.code
 
+    def invited(self):
+        """The id of an invitation that the caller has from another account."""
+        other = "other@example.org"
+        if not Account.find(other):
+            self.service.account(other)
+        hook = self.service.alert(email=other)
+        return invited(self.service.caller(other), "alert", hook.id, EMAIL)["id"]
+
     def ping_key(self):
         return self.service.flask("heartbeat", "key", EMAIL).output.strip()
 
     def call(self, operation, id_=None, key=True, headers=None, **sent):
         """Send the example, or what is in `sent` instead."""
-        path = operation.path_with(id_ or self.made(operation)) if "{" in operation.path else operation.path
+        path = operation.path
+        if "{" in path:
+            value = id_ or self.made(operation)
+            path = operation.path_with(value, self.follower)
         if not sent and operation.body:
             sent = {"json": operation.body}
         elif not sent:

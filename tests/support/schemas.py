@@ -48,11 +48,12 @@ OLD_PING = """
 INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
 INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
 """
-for later in range(11, 35):
+for later in range(11, 36):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
-for later in range(28, 35):
+for later in range(28, 36):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0);", " NULL, 0, 0, NULL);")
-ROWS_OF_SCHEMA[34] = ROWS_OF_SCHEMA[33].replace(" NULL, 0, 0, NULL);", " NULL, 0, 0, NULL, 0);")
+for later in range(34, 36):
+    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0, NULL);", " NULL, 0, 0, NULL, 0);")
 
 
 def rows_of(number):

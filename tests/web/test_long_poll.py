@@ -84,7 +84,7 @@ def test_a_wait_ends_when_the_key_expires(owner, asked, meanwhile, moved_clock):
 
 def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
     def elsewhere():
-        alter(service, f"INSERT INTO answer SELECT seq, 1, {moved_clock.ms}, NULL FROM notification")
+        alter(service, f"INSERT INTO answer SELECT seq, 1, {moved_clock.ms}, NULL, NULL FROM notification")
 
     meanwhile.append(elsewhere)
     expected = {"label": "No", "answer": "n", "at": moved_clock.ms + 500, "device": None}

@@ -1,0 +1,88 @@
+"""The copies of notifications that followers have, and the group of an original and its copies.
+
+A group is known by the seq of its original, also when that was deleted.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from store.database import run
+from store.notifications import STATUS
+from store.rows import Query, columns, select_numbers
+from store.senders import Subject
+
+
+class Member(NamedTuple):
+    """A notification of a group, and whose it is."""
+
+    seq: int
+    account_seq: int
+
+
+ADD = (
+    "INSERT INTO notification_copy (notification_seq, original_seq, owner_seq, what, subject_seq)"
+    " VALUES (?, ?, ?, ?, ?)"
+)
+THESE = "SELECT value FROM json_each(:seqs)"
+ORIGINALS = (
+    f"SELECT original_seq FROM notification_copy WHERE notification_seq IN ({THESE})"
+    f" UNION SELECT seq FROM notification WHERE seq IN ({THESE})"
+)
+COPIES = f"SELECT notification_seq FROM notification_copy WHERE original_seq IN ({ORIGINALS})"
+GROUP = Query(
+    Member,
+    f"SELECT {columns(Member, 'n')} FROM notification n WHERE n.seq IN ({COPIES} UNION {ORIGINALS}) ORDER BY n.seq",
+)
+REPLACE = (
+    "UPDATE notification SET replaced_by = :by WHERE account_seq = :account AND tag = :tag AND replaced_by IS NULL"
+    " AND seq <> :by AND seq IN (SELECT notification_seq FROM notification_copy"
+    " WHERE what = :what AND subject_seq = :subject) RETURNING seq, status"
+)
+IS_HELD = f"({STATUS}) = 'held'"
+REPEATS = "EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state = 'waiting')"
+WAITING = Query(
+    Member,
+    f"SELECT {columns(Member, 'n')} FROM notification_copy c JOIN notification n ON n.seq = c.notification_seq"
+    f" WHERE c.original_seq IN ({THESE}) AND ({REPEATS} OR {IS_HELD}) ORDER BY n.seq",
+)
+WAITING_OF = (
+    "SELECT c.notification_seq FROM notification_copy c WHERE c.what = :what AND c.subject_seq = :subject"
+    " AND c.notification_seq IN"
+    " (SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
+    " UNION SELECT notification_seq FROM held WHERE account_seq = :account AND digest_seq IS NULL"
+    " UNION SELECT seq FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
+    " AND released_at IS NULL) ORDER BY c.notification_seq LIMIT :limit"
+)
+
+
+def add(notification_seq: int, original_seq: int, owner_seq: int, subject: Subject) -> None:
+    """Note that a notification is a copy of an owner's, whose sender this is; call inside `transaction()`."""
+    run(ADD, (notification_seq, original_seq, owner_seq, *subject))
+
+
+def group(seqs: Iterable[int]) -> list[Member]:
+    """These notifications, and all others of their groups."""
+    return GROUP.all({"seqs": json.dumps(list(seqs))})
+
+
+def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -> list[tuple[int, str]]:
+    """Mark an account's copies of this sender with a tag as replaced; call inside `transaction()`.
+
+    Answers as `notifications.replace_earlier`. `by_seq` is the newer copy, or the original of which there is none.
+    """
+    what, subject_seq = subject
+    values = {"by": by_seq, "account": account_seq, "tag": tag, "what": what, "subject": subject_seq}
+    return run(REPLACE, values).fetchall()
+
+
+def waiting(original_seqs: Iterable[int]) -> list[Member]:
+    """The copies of these notifications that repeat or are held."""
+    return WAITING.all({"seqs": json.dumps(list(original_seqs))})
+
+
+def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:
+    """At most `limit` copies (their seqs) of an account that repeat or are held, of what this sender sent."""
+    what, subject_seq = subject
+    values = {"account": account_seq, "what": what, "subject": subject_seq, "limit": limit}
+    return select_numbers(WAITING_OF, values)

@@ -1,0 +1,182 @@
+"""The table of followers and its queries: who gets a copy of what something sends, and who is invited to.
+
+Callers pass the time. An invitation that nobody accepted counts from `since` on: older ones are as if deleted.
+"""
+
+from typing import NamedTuple
+
+from models import new_id
+from store import subjects
+from store.database import run
+from store.enabled import IS_ENABLED
+from store.rows import Query, columns, select_number, select_numbers
+from store.senders import QUIET_HOURS_OF_ALERT, Subject
+
+
+class ListedFollower(NamedTuple):
+    """A follower as the owner sees it: `is_following` once the invitation was accepted."""
+
+    id: str
+    email: str
+    is_following: int
+
+
+class Followed(NamedTuple):
+    """What an account follows or is invited to, and whose it is."""
+
+    seq: int
+    id: str
+    account_seq: int
+    owner: str  # the owner's address
+    what: str
+    subject_seq: int
+    name: str
+    is_following: int
+    created_at: int
+
+
+class Follower(NamedTuple):
+    """A follower, as the sender of his copy: with his own zone and quiet hours, and the frequency of the alert."""
+
+    account_seq: int
+    email: str
+    time_zone: str
+    quiet_hours: str | None  # also None for what they do not hold
+    frequency: str
+    urgent_passes_quiet_hours: int
+    is_enabled: int
+    what: str
+    subject_seq: int
+
+    @property
+    def key_seq(self) -> None:
+        """The key is another account's."""
+
+    @property
+    def alert_seq(self) -> None:
+        """The alert is another account's."""
+
+    @property
+    def subject(self) -> Subject:
+        """The sender, whose frequency holds the copy, too."""
+        return self.what, self.subject_seq
+
+
+IS_FOLLOWING = "CASE WHEN f.follower_seq IS NULL THEN 0 ELSE 1 END"
+IS_LIVE = "(f.follower_seq IS NOT NULL OR f.created_at > :since)"
+LISTED = (
+    f"SELECT {columns(ListedFollower, 'f', is_following=IS_FOLLOWING)} FROM follower f"
+    f" WHERE f.what = :what AND f.subject_seq = :subject AND {IS_LIVE}"
+)
+OF_SUBJECT = Query(ListedFollower, f"{LISTED} ORDER BY f.seq")
+ONE = Query(ListedFollower, f"{LISTED} AND f.email = :email")
+OF_FOLLOWED = {"owner": "o.email", "name": subjects.NAME, "is_following": IS_FOLLOWING}
+FOLLOWED = Query(
+    Followed,
+    f"SELECT {columns(Followed, 'f', **OF_FOLLOWED)} FROM follower f JOIN account o ON o.seq = f.account_seq"
+    f"{subjects.joined('f')} WHERE f.email = :email AND (f.follower_seq = :account OR"
+    f" (f.follower_seq IS NULL AND f.created_at > :since)) AND {subjects.ID} IS NOT NULL AND k.revoked_at IS NULL"
+    " ORDER BY f.seq DESC",
+)
+QUIET_HOURS = f"CASE f.what WHEN 'key' THEN NULL ELSE {QUIET_HOURS_OF_ALERT} END"
+OF_FOLLOWER = {
+    **{name: f"a.{name}" for name in ("email", "time_zone")},
+    "account_seq": "a.seq",
+    "quiet_hours": QUIET_HOURS,
+    "frequency": "coalesce(l.frequency, 'instant')",
+    "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",
+    "is_enabled": f"CASE WHEN {IS_ENABLED} THEN 1 ELSE 0 END",
+}
+FOLLOWERS = Query(
+    Follower,
+    f"SELECT {columns(Follower, 'f', **OF_FOLLOWER)} FROM follower f JOIN account a ON a.seq = f.follower_seq"
+    " LEFT JOIN alert l ON f.what = 'alert' AND l.seq = f.subject_seq"
+    " WHERE f.what = ? AND f.subject_seq = ? ORDER BY a.seq",
+)
+ACCOUNTS = "SELECT DISTINCT follower_seq FROM follower WHERE account_seq = ? AND follower_seq IS NOT NULL"
+INVITE = (
+    "INSERT INTO follower (id, account_seq, what, subject_seq, email, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (what, subject_seq, email) DO UPDATE SET id = excluded.id, created_at = excluded.created_at"
+)
+NOTE = (
+    "UPDATE account SET has_followers = CASE WHEN EXISTS (SELECT 1 FROM follower WHERE account_seq = account.seq)"
+    " THEN 1 ELSE 0 END WHERE seq = ?"
+)
+ACCEPT = "UPDATE follower SET follower_seq = ? WHERE seq = ? AND follower_seq IS NULL"
+PRUNE = (
+    "DELETE FROM follower WHERE account_seq = :account AND ((follower_seq IS NULL AND created_at <= :since)"
+    " OR (what = 'key' AND subject_seq NOT IN (SELECT seq FROM api_key WHERE account_seq = :account"
+    " AND revoked_at IS NULL)))"
+)
+
+
+# --- the owner's ---
+
+
+def of_subject(subject: Subject, since: int) -> list[ListedFollower]:
+    """The followers and the invited, in the order in which they were invited."""
+    what, seq = subject
+    return OF_SUBJECT.all({"what": what, "subject": seq, "since": since})
+
+
+def find_email(subject: Subject, email: str, since: int) -> ListedFollower | None:
+    """The follower, or the invited, with that address."""
+    what, seq = subject
+    return ONE.first({"what": what, "subject": seq, "email": email, "since": since})
+
+
+def invite(account_seq: int, subject: Subject, email: str, now: int) -> None:
+    """Add an invitation, or make one that has expired new; call inside `transaction()`."""
+    run(INVITE, (new_id(now), account_seq, *subject, email, now))
+    run(NOTE, (account_seq,))
+
+
+def account_of(id_: str) -> int | None:
+    """The account that follows by the row with this id; None if none does yet, or there is no such row."""
+    return select_number("SELECT follower_seq FROM follower WHERE id = ?", (id_,))
+
+
+def remove(account_seq: int, id_: str) -> None:
+    """Delete a row of this owner; call inside `transaction()`."""
+    run("DELETE FROM follower WHERE id = ?", (id_,))
+    run(NOTE, (account_seq,))
+
+
+def forget(account_seq: int, subject: Subject) -> None:
+    """Delete the followers of what is deleted: its seq may be given again; call inside `transaction()`."""
+    run("DELETE FROM follower WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
+    run(NOTE, (account_seq,))
+
+
+def forget_account(seq: int) -> None:
+    """End all that an account follows; call inside `transaction()`."""
+    run("DELETE FROM follower WHERE follower_seq = ?", (seq,))
+
+
+def prune(account_seq: int, since: int) -> None:
+    """Delete expired invitations, and followers of keys that have ended; call inside `transaction()`."""
+    run(PRUNE, {"account": account_seq, "since": since})
+    run(NOTE, (account_seq,))
+
+
+# --- the followers' ---
+
+
+def followed(account_seq: int, email: str, since: int) -> list[Followed]:
+    """What the account with this address follows, or is invited to, the newest first."""
+    return FOLLOWED.all({"account": account_seq, "email": email, "since": since})
+
+
+def accept(seq: int, account_seq: int) -> bool:
+    """Let the account follow; False if it does already. Call inside `transaction()`."""
+    return run(ACCEPT, (account_seq, seq)).rowcount > 0
+
+
+def accounts_of(owner_seq: int) -> list[int]:
+    """The accounts (their seqs) that follow anything of this owner."""
+    return select_numbers(ACCOUNTS, (owner_seq,))
+
+
+def of_sender(subject: Subject) -> list[Follower]:
+    """The accounts that follow a sender, disabled ones too."""
+    return FOLLOWERS.all(subject)
