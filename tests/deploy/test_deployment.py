@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from urllib.parse import urlencode
 
 import pytest
-import yaml
 
 import config
 from core import accounts, alerts, idempotency, plans, pruning, recent_requests
@@ -405,47 +404,9 @@ def test_every_starter_checks_the_settings_and_runs_the_same_command():
     command = re.search(r"exec (gunicorn .+)$", (ROOT / "Procfile").read_text(), re.M)[1]
     assert f"exec $(BIN)/{command}\n" in (ROOT / "Makefile").read_text()
     assert unit("ExecStart") == [f"/opt/pocketbell/.venv/bin/{command}"]
+    options = command.removeprefix("gunicorn --config gunicorn.conf.py").split()
+    assert "".join(f', "{option}"' for option in options) in (ROOT / "cli/serve.py").read_text()
     assert unit("ExecStartPre") == ["/opt/pocketbell/.venv/bin/python config.py"]
-
-
-def test_the_container_runs_make_runs_command_and_has_every_file(tmp_path):
-    said = dict(
-        line.split(" ", 1) for line in (ROOT / "deploy/Dockerfile").read_text().splitlines() if line[:1].isupper()
-    )
-    assert (said["CMD"], said["RUN"]) == ('["make", "run"]', "make .venv/installed")
-    left_out = (ROOT / "deploy/Dockerfile.dockerignore").read_text().split()
-    (tmp_path / "app").mkdir()
-    for path in ROOT.iterdir():
-        if not any(path.match(one) for one in (*left_out, ".*")):
-            (shutil.copytree if path.is_dir() else shutil.copy2)(path, tmp_path / "app" / path.name)
-    (tmp_path / "app/.venv").symlink_to(BIN.parent)
-    port = str(free_port())
-    told = dict(part.split("=") for part in said["ENV"].split())
-    environ = {"PATH": os.environ["PATH"], **told, "DATA_DIR": str(tmp_path / "data"), "PORT": port}
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(["make", "run"], cwd=tmp_path / "app", env=environ, stdout=log, stderr=log)
-    try:
-        wait_until(lambda: "Booting worker" in (tmp_path / "log").read_text())
-        for path in ("/healthz", "/app/login", "/app/static/manifest.webmanifest"):
-            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=PATIENCE_S)
-            connection.request("GET", path)
-            assert connection.getresponse().status == 200, path
-            connection.close()
-    finally:
-        process.terminate()
-        assert process.wait(PATIENCE_S) in (0, -15, 2)
-    assert "/app/setup/" in (tmp_path / "log").read_text()
-
-
-def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
-    composed = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
-    (bell,) = composed["services"].values()
-    data = re.search(r"DATA_DIR=(\S+)", (ROOT / "deploy/Dockerfile").read_text())[1]
-    assert (ROOT / "deploy" / bell["build"]["context"] / bell["build"]["dockerfile"]).is_file()
-    assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{data}"])
-    assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
-    known = {variable.name for variable in config.variables()}
-    assert set(bell["environment"]) <= known
 
 
 def test_the_unit_starts_when_the_clock_is_set():
