@@ -112,6 +112,9 @@ class Settings:
         "HEARTBEAT_URL", None, http_address, "an http or https address", secret=True
     )
     log_level: str = _variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical")
+    first_account: str | None = _variable(
+        "FIRST_ACCOUNT", None, matching(r"[!-?A-~]{1,64}@[!-?A-~]{1,180}"), "the e-mail address of the first account"
+    )
     print_setup_link: bool = _variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1")
     providers: Mapping[str, Any]
     wipes_disk: bool  # the platform does so at each restart, and the database is there

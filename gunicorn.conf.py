@@ -100,20 +100,27 @@ def when_ready(server):
             "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
             " lost. Use PostgreSQL (docs/scaling.md), or a machine with a persistent disk (docs/deployment.md)."
         )
-    shown = settings.print_setup_link or sys.stdout.isatty()
     try:
-        path = accounts.make_setup_link(clock.now_ms(), wanted=shown)
+        path, aim = first_link()
     except database.WriteFailed as error:
         raise SystemExit(f"The database {settings.database} cannot be written: {error}.") from None
     if path:
-        words = "Open this link to create your account (it works once, within 24 hours):"
+        words = f"Open this link to {aim} (it works once, within 24 hours):"
         print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
         server.log.info(
             "There is no account yet. Create one with: ./pocketbell account create, or flask account create."
-            " With PRINT_SETUP_LINK=1 a start prints a link that creates it."
+            " With PRINT_SETUP_LINK=1 a start prints a link that creates it, with FIRST_ACCOUNT one for that address."
         )
     database.close()  # a connection must not be used after a fork
+
+
+def first_link():
+    """The path of the link that leads to the first account, if one is to be printed, and what it is for."""
+    if email := settings.first_account:
+        return accounts.make_first_link(email, clock.now_ms()), f"set the password of {email}"
+    shown = settings.print_setup_link or sys.stdout.isatty()
+    return accounts.make_setup_link(clock.now_ms(), wanted=shown), "create your account"
 
 
 def post_worker_init(worker):

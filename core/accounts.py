@@ -272,6 +272,19 @@ def make_setup_link(now: int, wanted: bool = True) -> str | None:
     return make_link(None, now) if wanted and not any_account() else None
 
 
+def make_first_link(email: str, now: int) -> str | None:
+    """The path of a new link that sets the password of the first account, which is made with this address.
+
+    None once it was used, or if the first account was made otherwise.
+    """
+    address = checked_email(email)
+    with transaction(EVERYBODY):
+        if not any_account():
+            create_account(address, next(iter(PLANS)), "UTC", now)
+    account = Account.find(address)
+    return make_link(account, now) if account and is_unused(account) else None
+
+
 def any_account() -> bool:
     """Whether the service has an owner."""
     return Account.exists()

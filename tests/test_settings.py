@@ -51,6 +51,7 @@ DEFAULTS = [
     ("compatibility", True),
     ("log_level", "info"),
     ("print_setup_link", False),
+    ("first_account", None),
 ]
 
 
@@ -185,6 +186,7 @@ WRONG = [
     *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
     *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
     *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
+    *(("FIRST_ACCOUNT", value) for value in ("you", "you.example.org", "yoü", "a b")),
     *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
 ]
 

@@ -109,6 +109,15 @@ def test_the_script_installs_the_environment_and_passes_input_and_output_on(proj
     assert "making" in done.stderr and "a password" not in done.stderr
 
 
+def test_where_a_platform_has_installed_the_packages_the_script_uses_its_python(project, tmp_path):
+    shutil.rmtree(project / ".venv")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").write_text(PYTHON.replace("echo python", '[ "$1" != -c ] || exit 0'))
+    (tmp_path / "bin/python3").chmod(0o755)
+    done = called(project / "pocketbell", "send", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert (done.stdout.splitlines(), done.stderr) == ([str(project / "cli/__main__.py"), "send"], "")
+
+
 def test_the_script_explains_a_failed_installation(project):
     shutil.rmtree(project / ".venv")
     (project / "Makefile").write_text(".venv/installed:\n\t@false\n")

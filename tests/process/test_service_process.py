@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from models import ApiKey
+from core import accounts
+from models import Account, ApiKey
 from tests.support.accounts import OWNER
 from tests.support.forks import hasten
 from tests.support.rows import each
@@ -77,6 +78,22 @@ def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start)
     first.terminate()
     second = start(PRINT_SETUP_LINK="1").wait_until_ready()
     assert "/app/setup/" not in second.log and "account create" not in second.log
+
+
+def test_the_first_account_is_made_by_its_address_and_each_start_prints_a_link_until_it_has_a_password(start):
+    first = start(FIRST_ACCOUNT=OWNER).wait_until_ready()
+    earlier = LINK.search(first.log)[1]
+    assert f"set the password of {OWNER}" in first.log and first.get(earlier).status == 200
+    assert first.flask("account", "list").startswith(OWNER)
+    first.terminate()
+    second = start(FIRST_ACCOUNT=OWNER, PRINT_SETUP_LINK="1").wait_until_ready()
+    link = LINK.search(second.log)[1]
+    assert (second.get(earlier).status, second.get(link).status) == (404, 200)
+    with second.beside():
+        accounts.set_password(Account.find(OWNER), accounts.password_hash("a long password"))
+    second.terminate()
+    third = start(FIRST_ACCOUNT=OWNER).wait_until_ready()
+    assert "/app/setup/" not in third.log
 
 
 # --- settings -----------------------------------------------------------------------------------------------
