@@ -1,6 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Under root's umask 077, the service's user could not read what root installs.
+INSTALL = umask 022 && $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The names of packages, one a line, of lines such as PyYAML==6.0.3.
+NAMES := sed -n '/^[A-Za-z]/s/==.*//p' | tr A-Z a-z | sed y/_./--/
 
 .PHONY: help run test test-postgresql lint coverage audit lock conformance torture bench pictures release
 
@@ -79,10 +82,12 @@ lint: .venv/installed-dev ## check style and types
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pocketbell needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Name a newer one, for example: make PYTHON=python3.12 run")'
-	$(PYTHON) -m venv .venv
+	umask 022 && $(PYTHON) -m venv .venv
 
 .venv/installed: requirements.txt | .venv/bin/python
 	@$(INSTALL) --require-hashes -r requirements.txt || { echo "A package could not be installed. There is no prebuilt pycurl for 32-bit ARM and musl (Alpine): there you need libcurl's headers and a C compiler."; exit 1; }
+	@[ -e $@-dev ] || $(BIN)/python -m pip freeze | $(NAMES) | grep -vxF "$$(cat requirements.txt | $(NAMES))" | \
+	  xargs -r $(BIN)/python -m pip uninstall --quiet --yes # what an earlier version needed
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed

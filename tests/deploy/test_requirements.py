@@ -1,6 +1,9 @@
 """requirements.txt: what requirements.in asks for and all that this needs, exactly, each with its hashes."""
 
 import re
+import subprocess
+
+import pytest
 
 from tests.support.rows import each
 from tests.support.server import ROOT
@@ -43,6 +46,31 @@ def test_a_package_with_binaries_has_the_hashes_of_other_machines_too(name):
 def test_the_container_is_built_on_an_image_with_a_digest():
     (image,) = re.findall(r"^FROM (.*)$", (ROOT / "deploy/Dockerfile").read_text(), re.M)
     assert re.fullmatch(r"python:3\.1[1-9]\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", image)
+
+
+PIP = """#!/bin/sh
+[ "$3" = freeze ] && printf 'Flask==3.1.3\\nhttp_ece==1.2.1\\npy.vapid==1.9\\nPyYAML==6.0.3\\n'
+[ "$1" != -m ] || echo "$(umask) $*" >> pip.log
+"""  # in the place of Python: it tells what is installed, and notes what it is to do
+
+
+@pytest.mark.parametrize("is_for_developers", [False, True])
+def test_make_removes_the_packages_of_an_earlier_version_and_lets_the_services_user_read_the_others(
+    tmp_path, is_for_developers
+):
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text(PIP)
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    (tmp_path / "requirements.txt").write_text("flask==3.1.4 \\\n    --hash=sha256:00\npyyaml==6.0.3 \\\n")
+    if is_for_developers:  # what they need besides is in no list
+        (tmp_path / ".venv/installed-dev").touch()
+    subprocess.run(
+        ["sh", "-c", f"umask 077 && make --silent -f {ROOT}/Makefile .venv/installed"], cwd=tmp_path, check=True
+    )
+    install, *others = (tmp_path / "pip.log").read_text().splitlines()
+    assert install.startswith("0022 -m pip install ")
+    removed = [line.partition("uninstall --quiet --yes ")[2] for line in others if "uninstall" in line]
+    assert removed == ([] if is_for_developers else ["http-ece py-vapid"])
 
 
 def test_make_installs_nothing_without_a_hash():
