@@ -9,8 +9,11 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from core.mutes import MAX_FOR_S, MIN_FOR_S, MODES
 from store.key_limits import FULL, READ, SEND
-from web import api_docs, definitions, rest
+from store.mutes import ALL
+from store.subjects import SUBJECTS
+from web import api_docs, definitions, mutes, rest
 from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
@@ -353,6 +356,25 @@ TOOLS = {
         ("id",),
         hints=READS,
         scope="",
+    ),
+    "mute": Tool(
+        "Mute",
+        "Let everything, an alert, a key, a heartbeat or a rule not ring for a while, if the owner asked for it. What"
+        " comes is held, and arrives as one digest at the end; urgent notifications ring all the same unless"
+        " urgentPasses is false. Returns the mute with the time until which it holds.",
+        mutes.mute,
+        "createMute",
+        {
+            "what": {"type": "string", "enum": [ALL, *SUBJECTS]},
+            "id": text("of the alert, key, heartbeat or rule: list_alerts, list_api_keys and list_watches have it"),
+            "forS": {"type": "integer", "description": "seconds", "minimum": MIN_FOR_S, "maximum": MAX_FOR_S},
+            "until": {"type": "integer", "description": "Unix milliseconds, in place of forS"},
+            "cron": text("with forS: begins again whenever this says, in the owner's time zone; for maintenance"),
+            "mode": {"type": "string", "enum": list(MODES), "description": "history: never pushed, not even later"},
+            "urgentPasses": {"type": "boolean", "default": True},
+        },
+        ("what",),
+        scope=FULL,
     ),
     "list_alerts": Tool(
         "List alerts",

@@ -23,6 +23,7 @@ TOOLS = [
     "ask",
     "list_notifications",
     "get_notification",
+    "mute",
     "list_alerts",
     "list_watches",
     "get_stats",
@@ -350,6 +351,15 @@ def test_a_notification_is_sent_with_its_prefix(owner, moved_clock):
     assert owner.listed() == [result["structuredContent"]["notification"]]
 
 
+def test_a_mute_is_made_as_by_the_rest_api(owner, service, moved_clock):
+    hook = service.alert(name="Disk")
+    again = {"what": "alert", "id": hook.id, "forS": 60, "cron": "0 2 * * sun"}
+    for arguments in ({"what": "all", "forS": 60}, again):
+        answer = call(owner, "mute", arguments)["structuredContent"]
+        Draft202012Validator(described(owner)["mute"]["outputSchema"]).validate(answer)
+        assert answer == {"ok": True, "mute": owner.get("/mutes").json["mutes"][0]}
+
+
 def test_the_same_idempotency_key_sends_once(owner):
     arguments = {"title": "t", "body": "b", "idempotencyKey": "k"}
     first, second = (call(owner, "send_notification", arguments) for _ in range(2))
@@ -429,6 +439,14 @@ def test_keys_are_listed_without_their_secret_part(owner, service):
             {"title": "t", "body": "b", "prio": 1},
             "This tool does not take prio: it takes title, body,"
             " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, image, idempotencyKey.",
+        ),
+        ("mute", {"what": "all"}, "Set either forS or until."),
+        ("mute", {"what": "all", "forS": 59}, "forS must be from 60 to 31,622,400 seconds."),
+        ("mute", {"what": "alert", "id": "x", "forS": 60}, "Not found: no such address or id."),
+        (
+            "mute",
+            {"what": "all", "for": 60},
+            "This tool does not take for: it takes what, id, forS, until, cron, mode, urgentPasses.",
         ),
         ("get_stats", {"x": 1}, "This tool does not take x: it takes no arguments."),
         ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),

@@ -72,7 +72,7 @@ def test_client_and_server_agree_on_a_version(connected, mode):
 
 def test_the_client_lists_the_tools(connected):
     tools = connected(lambda client: client.list_tools()).tools
-    assert len(tools) == 8 and all(tool.title and tool.description and tool.annotations for tool in tools)
+    assert len(tools) == 9 and all(tool.title and tool.description and tool.annotations for tool in tools)
 
 
 def test_the_client_sends_and_finds_a_notification(connected, mode):
