@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -187,6 +188,25 @@ def test_after_kill_9_the_next_start_pushes_pending_deliveries(start, push_servi
     server.kill()
     start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
     wait_until(lambda: len(browser.messages) == 1)
+
+
+def test_after_kill_9_at_the_end_of_a_mute_and_of_a_snooze_each_comes(start, push_service, tmp_path):
+    server = start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
+    key, browser = server.owner_key(), push_service.browser()
+    server.subscribe(key, browser)
+    snoozed = json.loads(server.send(key, body="a").text)["notification"]["id"]
+    for path, sent in ((f"notifications/{snoozed}/snooze", {"forS": 60}), ("mutes", {"what": "all", "forS": 60})):
+        answer = server.request("POST", f"/api/v1/{path}", json.dumps(sent), bearer(key))
+        assert answer.status in (200, 201), answer.text
+    for body in "bc":
+        server.send(key, body=body)
+    server.kill()
+    with closing(sqlite3.connect(tmp_path / "data" / "pocketbell.db")) as file, file:
+        file.execute("UPDATE snooze SET until = 1")
+        file.execute("UPDATE mute SET until = created_at + 1")
+    start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
+    wait_until(lambda: len(browser.messages) == 3)
+    assert {one["notification"]["body"] for one in browser.messages[1:]} == {"a", "t: b\nt: c"}
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):

@@ -10,7 +10,7 @@ from process import clock
 from store.engine import ServerUrl
 from tests.support import postgresql
 from tests.support.accounts import OTHER, OWNER
-from tests.support.ntfy_app import Listener
+from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import BIN, bearer, finished, in_threads, join, serving, wait_until
 from tests.support.service import METRICS_TOKEN
 
@@ -136,3 +136,27 @@ def administrators(server):
     """The enabled administrators."""
     lines = [line.split("\t") for line in server.flask("account", "list").splitlines()]
     return [line[0] for line in lines if line[5:] == ["administrator", "enabled"]]
+
+
+def test_what_a_mute_held_and_a_snooze_put_off_comes_once_from_either(two_workers):
+    key, mute = two_workers.key, json.dumps({"what": "all", "forS": 3600})
+    topic = add_topic(two_workers, key)
+    listener = Listener(two_workers, topic["topic"])
+    for number in range(2):
+        names = [f"{number}{letter}" for letter in "abc"]
+        snoozed = json.loads(two_workers.send(key, body=names[0]).text)["notification"]["id"]
+        assert listener.bodies(1) == names[:1]
+        path = f"/api/v1/notifications/{snoozed}/snooze"
+        assert two_workers.request("POST", path, '{"forS": 60}', bearer(key)).status == 200
+        muted = json.loads(two_workers.request("POST", "/api/v1/mutes", mute, bearer(key)).text)["mute"]["id"]
+        for name in names[1:]:
+            two_workers.send(key, body=name)
+        with postgresql.beside(two_workers.database) as connection:
+            connection.execute("UPDATE snooze SET until = 1 WHERE until IS NOT NULL")
+            held = "SELECT count(*) FROM held WHERE digest_seq IS NULL"
+            wait_until(lambda held=held, read=connection: read.execute(held).fetchone() == (3,))
+        assert two_workers.request("DELETE", f"/api/v1/mutes/{muted}", headers=bearer(key)).status == 200
+        assert listener.bodies(1) == ["\n".join(f"t: {name}" for name in names)]
+    two_workers.send(key, body="last")
+    assert listener.bodies(1) == ["last"]
+    two_workers.request("DELETE", f"/api/v1/devices/{topic['id']}", headers=bearer(key))
