@@ -1,10 +1,11 @@
-"""Fixtures: nights with quiet hours, and rounds of the worker."""
+"""Fixtures: nights with quiet hours, a rule on a metric, and rounds of the worker."""
 
 import pytest
 
 from tests.support.accounts import account_set
 from tests.support.alarms import every
 from tests.support.holding import NIGHT, QUIET
+from tests.support.rules import Ruled
 from tests.support.times import utc
 
 
@@ -19,6 +20,12 @@ def night(service, owner, until):
     """The owner's quiet hours began an hour ago."""
     account_set(service, "--quiet-hours", QUIET)
     until(NIGHT)
+
+
+@pytest.fixture
+def rule(service, owner):
+    """A rule of the owner that the CPU is to have at most 90 %."""
+    return Ruled(service, owner, "> 90")
 
 
 @pytest.fixture

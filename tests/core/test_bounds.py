@@ -496,11 +496,11 @@ def test_a_claimed_retry_is_not_due_again_while_its_push_may_take(
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     owner.send()
     moved_clock.advance(30)
-    due = retries._due(clock.now_ms(), 8)
+    due = retries._due(clock.now_ms(), retries.batches, ["webpush"])
     with transaction(1):
         (claimed,) = deliveries.claim(due[1], clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
     moved_clock.advance(2 * attempts.PUSH_DEADLINE_S)
-    assert claimed.attempts == 1 and retries._due(clock.now_ms(), 8) == {}
+    assert claimed.attempts == 1 and retries._due(clock.now_ms(), retries.batches, ["webpush"]) == {}
 
 
 def test_the_time_of_a_metric_in_seconds_is_refused(owner):

@@ -20,12 +20,6 @@ FIRES = ("CPU is 95 %", "Rule: > 90. Project: web.")
 
 
 @pytest.fixture
-def rule(service, owner):
-    """A rule of the owner that the CPU is to have at most 90 %."""
-    return Ruled(service, owner, "> 90")
-
-
-@pytest.fixture
 def ago(moved_clock):
     """The timestamp of so many seconds ago; negative: in the future."""
     return lambda seconds: moved_clock.ms - seconds * 1000

@@ -8,7 +8,6 @@ from tests.support.accounts import OWNER, account_set
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
-from tests.support.rules import Ruled
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, at, local_ms
 
 BEGIN, WITHIN, END = "2026-11-22T02:00", "2026-11-22T03:00", "2026-11-22T04:00"  # a Sunday
@@ -23,12 +22,6 @@ def maintain(caller, what="all", id_=None, cron="0 2 * * sun", for_s=2 * HOUR_S,
 def beat(service, owner, browser):
     """A heartbeat that is expected once a week."""
     return Pinged(service, owner, "--period", "7d")
-
-
-@pytest.fixture
-def rule(service, owner, browser):
-    """A rule on a metric."""
-    return Ruled(service, owner, "> 90")
 
 
 # --- when it is in force --------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from tests.support.times import HOUR_S, at, local_ms
 @pytest.fixture
 def sent(caller, browser):
     """The id of a notification that was pushed."""
-    return caller.send().json["notification"]["id"]
+    caller.send()
+    return caller.listed()[0]["id"]
 
 
 def snoozed_until(caller, id_):
