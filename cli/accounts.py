@@ -38,12 +38,13 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 @click.argument("email")
 @with_plan
 @click.option("--admin", is_flag=True, help="Make the account an administrator.")
-def invite(email: str, plan: str | None, admin: bool) -> None:
+@click.option("--mail", is_flag=True, help="Mail the link, too.")
+def invite(email: str, plan: str | None, admin: bool, mail: bool) -> None:
     """Let somebody in: print a one-time link, good for 7 days, with which they set a password and sign in.
 
     Inviting the same address again voids the earlier link.
     """
-    _, path = people.invite(email, plan or "starter", admin, clock.now_ms())
+    _, path = people.invite(email, plan or "starter", admin, clock.now_ms(), by_mail=mail)
     click.echo(current_app.config["SETTINGS"].public_url + path)
 
 

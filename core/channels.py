@@ -36,6 +36,14 @@ def role(after_s: int) -> str:
     return FALLBACK if after_s else ALWAYS
 
 
+def in_words(after_s: int) -> str:
+    """What a channel with this value gets."""
+    if not after_s:
+        return "everything at once"
+    time = f"{after_s // 60} min" if after_s % 60 == 0 else f"{after_s} s"
+    return f"what nothing else has after {time}"
+
+
 def checked_after_s(sent: dict[str, Any], before: int | None) -> int | None:
     """What `role` and `afterS` make of a channel's `after_s` (of a new one: None); the same if they say nothing."""
     wanted, after_s = optional_text(sent, "role"), sent.get("afterS")

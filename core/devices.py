@@ -102,19 +102,29 @@ def ask_to_confirm(device: Device, now: int) -> None:
     mails.add(device.account_seq, "confirm", device.seq, "", now)
 
 
-def add_device_to_show(account_seq: int, registration: dict[str, Any], session_token: str, now: int) -> Device:
-    """A new device that fetches, whose topic `take_topic` gives once to the browser with this session."""
+def add_device_to_show(
+    account_seq: int, registration: dict[str, Any], session_token: str, now: int, origin: str | None = None
+) -> Device:
+    """A new device, whose topic or secret `take_once` gives once to the browser with this session.
+
+    `origin` is where its owner has the web app open.
+    """
     with transaction(EVERYBODY, account_seq):
         device = add_device(account_seq, registration, now)
-        shown_once.keep(UNSEEN_TOPIC, device.id, device.topic or "", session_token, now)
+        if shown := device.topic or device.secret:
+            shown_once.keep(UNSEEN_TOPIC, device.id, shown, session_token, now)
+        if origin:
+            device.change(origin=origin)
     return device
 
 
-def take_topic(device: Device, session_token: str) -> str | None:
-    """The topic of a new device, once, for the session that added it; it is then forgotten."""
-    return shown_once.take(
-        UNSEEN_TOPIC, device.id, lambda topic: sha256_of(topic).hex() == device.token, session_token
-    )
+def take_once(device: Device, session_token: str) -> str | None:
+    """The topic or the secret of a new device, once, for the session that added it; it is then forgotten."""
+
+    def is_right(shown: str) -> bool:
+        return shown == device.auth if device.preset else sha256_of(shown).hex() == device.token
+
+    return shown_once.take(UNSEEN_TOPIC, device.id, is_right, session_token)
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

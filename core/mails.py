@@ -7,6 +7,7 @@ requests or SMTP.
 
 import logging
 import secrets
+from collections import deque
 from functools import partial
 
 import push
@@ -34,14 +35,16 @@ LINK_LIVES_MS = {"invitation": 7 * 86_400_000, "password": 1_800_000}
 log = logging.getLogger("pocketbell")
 
 batches = Batches("mail", "A batch of mails failed")
+forgotten = deque[str](maxlen=1_000)  # the addresses of those who asked for a new password (core/new_passwords.py)
 batches.due = retries.batches.due  # the same thread starts both
 _tokens = DerivedTokens("mails")
 configure = _tokens.configure
 
 
 def reset() -> None:
-    """Forget the threads (another database was opened)."""
+    """Forget the threads, and who asked (another database was opened)."""
     batches.reset()
+    forgotten.clear()
 
 
 def can_mail() -> bool:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core import accounts, heartbeat_checks, shown_once
+from core import accounts, heartbeat_checks, mail_limits, mails, shown_once
 from models import Account, new_id, sha256_of
 from process.clock import DAY_MS
 from store import people
@@ -61,13 +61,19 @@ def state(account: Account | Person) -> str:
     return "enabled" if account.invited_until is None else "invited"
 
 
-def invite(email: str, plan: str, is_administrator: bool, now: int, by: int | None = None) -> tuple[Account, str]:
+def invite(
+    email: str, plan: str, is_administrator: bool, now: int, by: int | None = None, by_mail: bool = False
+) -> tuple[Account, str]:
     """The account of somebody who is invited, and the path of the one-time link with which they set their password.
 
-    A second invitation of the same address takes the place of the first. `Refused` (400) if it has an account.
+    With `by_mail`, it is mailed, too. A second invitation of the same address takes the place of the first. `Refused`
+    (400) if it has an account, or this server sends no e-mail.
     """
     found = Account.find(accounts.checked_email(email))
-    token, until = secrets.token_urlsafe(32), now + INVITATION_LIFE_MS
+    if by_mail and not mails.can_mail():
+        raise Refused(400, "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set.")
+    name, token = mails.new_link() if by_mail else ("", secrets.token_urlsafe(32))
+    until = now + INVITATION_LIFE_MS
     with transaction(EVERYBODY, *([found.seq] if found else [])):
         check_administrator(by)
         if found is None or Account.with_seq(found.seq) is None:
@@ -78,12 +84,17 @@ def invite(email: str, plan: str, is_administrator: bool, now: int, by: int | No
         Account.change(found.seq, plan=plan, is_administrator=role, invited_until=until)
         OneTimeLink.void(found.seq)
         OneTimeLink.put(sha256_of(token), found.seq, until)
+        if by_mail:
+            mail_limits.check(found.seq, now)
+            mails.add(found.seq, "invitation", now, detail=name)
         return found, f"/app/setup/{token}"
 
 
-def invite_to_show(email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int) -> str:
+def invite_to_show(
+    email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int, by_mail: bool = False
+) -> str:
     """Invite somebody; returns the id with which `take_link` gives the link once, to the browser of this session."""
-    _, path = invite(email, plan, is_administrator, now, by)
+    _, path = invite(email, plan, is_administrator, now, by, by_mail)
     id_ = new_id(now)
     with transaction(EVERYBODY):
         shown_once.keep(UNSEEN_LINK, id_, path.rpartition("/")[2], session_token, now)

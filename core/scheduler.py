@@ -22,6 +22,7 @@ from core import (
     heartbeat_checks,
     mails,
     maintenance,
+    new_passwords,
     ntfy_wakeup,
     proxies,
     pruning,
@@ -66,6 +67,7 @@ DELIVERIES = (
     Job("follow the clock", clock_steps.follow),
     Job("use fallbacks", lambda now: channels.fall_back_due(now, retries.batches.busy)),
     Job("retry pending deliveries", retries.retry_due),
+    Job("mail links for new passwords", new_passwords.mail_links),
     Job("send mails", mails.send_due),
 )
 TIMED = (

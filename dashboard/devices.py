@@ -17,6 +17,8 @@ from process import clock
 from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
 from providers.base import Outcome, Provider
+from providers.chat_forms import FORMS
+from store.deliveries import latest_on
 from store.senders import find_receivers
 from web import guards
 from web.context import current, request
@@ -25,6 +27,7 @@ from wire.errors import Refused
 from wire.notification import MIN_PRIORITY, PRIORITIES, checked_priority
 from wire.validation import either, optional_text
 
+WAITS_S = (0, 60, 300, 600, 1_800, 3_600)  # that the page offers for a channel
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
 
@@ -48,8 +51,10 @@ def show_devices() -> Page:
     """GET /app/devices?made: the list; the topic of the device `made` is shown if this browser has just added it."""
     made_id = request.args.get("made", "")
     made = next((one for one in Device.of_account(current().account.seq) if one.id == made_id), None)
-    topic = made and devices.take_topic(made, guards.session_token())
-    return _devices_page(None, _subscription(topic) if topic else None)
+    shown = made and devices.take_once(made, guards.session_token())
+    if made and shown and made.preset:
+        return devices_page(None, None, secret=shown)
+    return devices_page(None, _subscription(shown) if shown else None)
 
 
 class Subscription(NamedTuple):
@@ -68,13 +73,18 @@ def _subscription(topic: str) -> Subscription:
     return Subscription(server, topic, link, page.qr_svg(link))
 
 
-def _devices_page(problem: Problem | None = None, fetching: Subscription | None = None, /, **typed: str) -> str:
+def devices_page(problem: Problem | None = None, fetching: Subscription | None = None, /, **typed: str) -> str:
+    """The page, with what is wrong with a form, or with the topic or the secret of a new device."""
     account, now = current().account, clock.now_ms()
     listed = Device.of_account(account.seq)
-    silent = {device.id: days for device in listed if (days := _silent_days(device, now))}
+    silent = {one.id: days for one in listed if one.after_s is None and (days := _silent_days(one, now))}
     return render_template(
         "devices.html",
-        devices=listed,
+        devices=[device for device in listed if device.after_s is None],
+        channels=[device for device in listed if device.after_s is not None],
+        latest={device.id: latest_on(account.seq, device.seq) for device in listed if device.after_s is not None},
+        forms=FORMS,
+        times=WAITS_S,
         silent=silent,
         states={device.id: _state(device, device.id in silent) for device in listed},
         public_key=push.public_vapid_key(),
@@ -101,6 +111,8 @@ def _state(device: Device, is_silent: bool) -> tuple[str, str]:
         return "bad", "Not configured"
     if device.last_error:
         return "bad", "Failing"
+    if device.confirm_by is not None:
+        return "soon", "Not confirmed"
     if is_silent:
         return "soon", "Silent"
     return ("good", "Working") if device.last_delivered_at else ("stored", "New")
@@ -157,7 +169,7 @@ def add_token() -> Page:
         problem = Problem.of(refused)
         if problem.field == "name":  # on the page, every listed device has a field of that name
             problem = problem._replace(field="token-name")
-        return _devices_page(problem, None, **typed), 422
+        return devices_page(problem, None, **typed), 422
     return page.back_to(DEVICES, "Device added. Send it a test.")
 
 
@@ -172,7 +184,7 @@ def add_fetching() -> Page:
         device = devices.add_device_to_show(account_seq, registration, token, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)._replace(field="fetching-name")
-        return _devices_page(problem, fetching_name=typed["name"]), 422
+        return devices_page(problem, fetching_name=typed["name"]), 422
     return redirect(f"/app/devices?made={device.id}#subscribe", 303)
 
 
@@ -196,7 +208,7 @@ def rename_device(device_id: str) -> Page:
         devices.change_device(current().account.seq, device_id, {"name": name})
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
-        return _devices_page(problem, new_name=name), 422
+        return devices_page(problem, new_name=name), 422
     return page.back_to(DEVICES, "Device renamed.")
 
 
@@ -208,7 +220,7 @@ def set_priority(device_id: str) -> Page:
         device = devices.change_device(current().account.seq, device_id, {"minPriority": least})
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
-        return _devices_page(problem), 422
+        return devices_page(problem), 422
     higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
     received = "all priorities" if device.min_priority == MIN_PRIORITY else f"only priority {word}{higher}"
     return page.back_to(DEVICES, f"This device now receives {received}.")
@@ -222,7 +234,7 @@ def set_quiet_hours(device_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         message = problem.message.partition(": ")[2] or problem.message
-        return _devices_page(Problem(message, f"hours-{device_id}"), hours=hours), 422
+        return devices_page(Problem(message, f"hours-{device_id}"), hours=hours), 422
     words = (
         f"is now quiet {week_windows.in_words(device.quiet_hours)}" if device.quiet_hours else "has no quiet hours"
     )

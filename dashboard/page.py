@@ -18,7 +18,7 @@ from flask import Flask, Response, flash, g, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
-from core import attention, digests, holding, local_time, mutes, pictures, week_windows
+from core import attention, channels, digests, holding, local_time, mutes, pictures, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
 from models import Alert
@@ -101,6 +101,7 @@ def install(app: Flask) -> None:
         "mute_end": lambda mute: holding.window(mute, clock.now_ms())[1],
         "mute_time": lambda mute: mutes.time_words(mute, clock.now_ms()),
         "hours_in_words": week_windows.in_words,
+        "gets": channels.in_words,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     functions = {"asset": asset, "by_day": by_day, "held_until": held_until, "muted": muted, "picture": picture}

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts, deletion, people
+from core import accounts, deletion, mails, people
 from core.plans import PLANS
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -43,6 +43,7 @@ def show_people(problem: Problem | None = None, **form: Any) -> str:
         made=made,
         address=guards.origin(),
         plans=PLANS,
+        can_mail=mails.can_mail(),
         now=clock.now_ms(),
         problem=problem,
         **{"email": "", "plan": next(iter(PLANS)), "is_administrator": False, **form},
@@ -59,7 +60,8 @@ def invite() -> Page:
         current().account.seq,
     )
     try:
-        invited = people.invite_to_show(email, accounts.checked_plan(plan), role, guards.session_token(), now, me)
+        checked, by_mail = accounts.checked_plan(plan), "mail" in sent
+        invited = people.invite_to_show(email, checked, role, guards.session_token(), now, me, by_mail)
     except Refused as refused:
         return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role), 422
     return redirect(f"{PEOPLE}?invited={invited}", 303)

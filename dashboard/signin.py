@@ -5,7 +5,7 @@ import re
 from flask import current_app, redirect, render_template
 from werkzeug.exceptions import HTTPException
 
-from core import accounts, local_time
+from core import accounts, local_time, mails
 from core.plans import PLANS
 from dashboard.page import Page, Problem
 from dashboard.phone import READY_PAGE
@@ -48,7 +48,7 @@ def _setup_page(account: Account | None, form: dict[str, str], problem: Problem 
 
 def show_sign_in() -> str:
     """GET /app/login."""
-    return render_template("login.html", email="", is_new=not accounts.any_account())
+    return render_template("login.html", email="", is_new=not accounts.any_account(), can_mail=mails.can_mail())
 
 
 def sign_in() -> Page:
@@ -57,7 +57,7 @@ def sign_in() -> Page:
     account = with_password(email, password)
     if account is None:
         problem = Problem("Wrong e-mail or password.", "password")
-        return render_template("login.html", email=email, problem=problem), 422
+        return render_template("login.html", email=email, problem=problem, can_mail=mails.can_mail()), 422
     guards.begin_session(account)
     return redirect(_wanted_page(), 303)
 

@@ -12,7 +12,7 @@ from models import ActiveDevice
 from store.database import run, run_later, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Query, columns, select_number, select_numbers, select_text
 
 
 class DeliveryDevice(NamedTuple):
@@ -61,6 +61,11 @@ OF_NOTIFICATION = Query(
     f"SELECT {columns(Delivery, 'p', device=columns(DeliveryDevice, 'd'))} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq"
     " WHERE p.notification_seq = ? ORDER BY d.seq",
+)
+LATEST_ON = (
+    "SELECT n.title FROM (SELECT seq, title FROM notification WHERE account_seq = ?"
+    " ORDER BY seq DESC LIMIT 500) n JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = ?"
+    " AND p.status = 'delivered' ORDER BY n.seq DESC LIMIT 1"
 )
 INSERT = (
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
@@ -143,6 +148,11 @@ ACCEPT = (
 def of_notification(notification_seq: int) -> list[Delivery]:
     """The notification's deliveries, in the order in which their devices were added."""
     return OF_NOTIFICATION.all((notification_seq,))
+
+
+def latest_on(account_seq: int, device_seq: int) -> str | None:
+    """The title of the newest notification that a device has, of the account's newest 500."""
+    return select_text(LATEST_ON, (account_seq, device_seq))
 
 
 def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:

@@ -31,8 +31,8 @@ def heading(page):
 
 def test_g_and_a_letter_lead_to_the_pages(page):
     for key, name in {
-        "h": "Let it ring once", "n": "History", "a": "Alerts", "w": "Watches", "m": "Metrics", "d": "Devices",
-        "k": "API keys", "q": "Quiet hours", "s": "Settings",
+        "h": "Let it ring once", "n": "History", "a": "Alerts", "w": "Watches", "m": "Metrics",
+        "d": "Devices and channels", "k": "API keys", "q": "Quiet hours", "s": "Settings",
     }.items():  # fmt: skip
         press(page, "g", key)
         expect(heading(page)).to_have_text(name)
@@ -145,10 +145,10 @@ def test_without_scripts_there_are_no_keys_to_switch(plain, site):
 def test_a_wide_screen_has_a_sidebar_with_every_page_and_the_account(page):
     sidebar = page.get_by_role("navigation", name="Main")
     names = ["Pocketbell", "Home", "History", "Alerts", "Watches", "Metrics"]
-    names += ["Devices", "Quiet hours", "API keys", "People", "Settings"]
+    names += ["Devices & channels", "Quiet hours", "API keys", "People", "Settings"]
     assert [link.inner_text() for link in sidebar.get_by_role("link").all()] == names
     sidebar.get_by_role("link", name="Devices").click()
-    expect(sidebar.locator("[aria-current]")).to_have_text("Devices")
+    expect(sidebar.locator("[aria-current]")).to_have_text("Devices & channels")
     sidebar.get_by_text("owner@example.org").click()
     expect(sidebar.get_by_role("link", name="API reference")).to_be_visible()
     sidebar.get_by_role("button", name="Sign out").click()

@@ -7,6 +7,7 @@ from app import ROUTES
 from core import accounts, metric_rules, phone_links
 from models import Account, sha256_of
 from process import clock
+from store.database import EVERYBODY, run, transaction
 from store.phone_links import PhoneLink
 from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD, account_set
@@ -43,6 +44,8 @@ PAGES_OF_THE_OWNER = [
 ]
 ALWAYS = OF_PEOPLE | {  # whatever there is
     "/app/devices/fetching": {"kind": "ntfy", "name": "x"},
+    "/app/devices/channel": {"kind": "webhook", "url": "https://hooks.example.com/y", "when": "60"},
+    "/app/devices/<device_id>/role": {"when": "0"},
     "/app/mutes": {"what": "all", "duration": "2h"},
 }
 
@@ -69,6 +72,10 @@ class Forms:
         self.ids["<account_id>"] = str(Account.find("colleague@example.org").seq)
         service.flask("account", "invite", "guest@example.org")
         self.invited_id = str(Account.find("guest@example.org").seq)
+        webhook = {"kind": "webhook", "url": "https://hooks.example.com/x"}
+        self.channel_id = service.caller().post("/devices", webhook).json["device"]["id"]
+        with transaction(EVERYBODY):
+            run("UPDATE device SET confirm_by = ? WHERE id = ?", (clock.now_ms() + 10**6, self.channel_id))
         for name in ("Backup", "Paused"):
             service.flask("heartbeat", "create", OWNER, name, "--period", "1h")
         self.paused_id, self.ids["<heartbeat_id>"] = (one[0] for one in lines_of(service, "heartbeat", "list", OWNER))
@@ -128,6 +135,7 @@ class Forms:
     def post(self, rule, content, **more):
         ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
         ids |= {"<account_id>": self.invited_id} if rule.endswith("/withdraw") else {}
+        ids |= {"<device_id>": self.channel_id} if rule.endswith(("/role", "/confirm")) else {}
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
         query = {"project": "home", "metric": "m"} if rule == NEW_RULE else None

@@ -24,6 +24,11 @@ PICTURE = png()
 OFFLINE = "/app/static/offline.html"
 LONG_NAME = "W" * 100
 LONG_EMAIL = f"{'long' * 58}@name.localhost"
+CHANNELS = (
+    {"kind": "webhook", "after_s": 0, "preset": "slack"},
+    {"kind": "email", "after_s": 300, "token": LONG_EMAIL},
+    {"kind": "email", "after_s": 90, "confirm_by": 9**15},
+)
 TEXTS = [
     "Backup finished",
     "W" * 200,
@@ -255,6 +260,8 @@ class Full:
                     "kind": ("webpush", "apns", "fcm")[number % 3],
                     "token": f"https://push.example.com/{number}",
                     **{name: push_service.browser().subscription["keys"][name] for name in ("p256dh", "auth")},
+                    **dict.fromkeys(("after_s", "preset", "confirm_by")),
+                    **(CHANNELS[number % 3] if number > DEVICES - 3 else {}),
                     "origin": self.site.base,
                     "name": (LONG_NAME, TEXTS[2], TEXTS[4], "Chrome on Linux")[number % 4],
                     "api_key_seq": number if number % 2 else None,

@@ -1,0 +1,33 @@
+"""Forgotten passwords: who asks for one gets a link by mail, if there is such an account.
+
+The request only notes the address; the background does the rest. So neither its answer nor its time tells whether
+there is an account. Must not know requests.
+"""
+
+from core import accounts, mail_limits, mails
+from models import Account, sha256_of
+from store.database import transaction
+from store.sessions import OneTimeLink
+
+
+def ask(email: str) -> None:
+    """Mail a link that sets a new password of this account, if there is one; it works once, within 30 minutes."""
+    mails.forgotten.append(accounts.normalized(email))
+    mails.batches.due.set()
+
+
+def mail_links(now: int) -> None:
+    """Mail the links that were asked for."""
+    for _ in range(len(mails.forgotten)):
+        account = Account.find(mails.forgotten.popleft())
+        if account and account.disabled_at is None and account.invited_until is None and mails.can_mail():
+            _mail_link(account, now)
+
+
+def _mail_link(account: Account, now: int) -> None:
+    name, token = mails.new_link()
+    with transaction(account.seq):
+        if mail_limits.take(account.seq, None, now):
+            OneTimeLink.end_expired(account.seq, now)
+            OneTimeLink.put(sha256_of(token), account.seq, now + mails.LINK_LIVES_MS["password"])
+            mails.add(account.seq, "password", now, detail=name)

@@ -1,0 +1,128 @@
+"""The channels on the page Devices and channels, and the pages that links in mails lead to."""
+
+import re
+
+import pytest
+
+from tests.support.channels import confirm_path, confirmed, mail_service
+from tests.support.pages import signed_in
+from tests.support.smtp_service import SmtpService
+from tests.support.webhook_service import WebhookService
+
+CHANNEL = "/app/devices/channel"
+
+
+@pytest.fixture
+def server():
+    made = SmtpService()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def receiver():
+    made = WebhookService()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def service(make_service, server, receiver, moved_clock):
+    return mail_service(make_service, server, CHANNEL_HOSTS=receiver.origin)
+
+
+@pytest.fixture
+def owner(service):
+    return signed_in(service)
+
+
+def channels(owner):
+    """The text of the section on channels."""
+    return owner.page("/app/devices").section("Channels")
+
+
+def listed(service):
+    return service.caller().get("/devices").json["devices"]
+
+
+def test_a_chat_is_added_and_tested(service, owner, receiver):
+    form = {"kind": "webhook", "preset": "slack", "url": f"{receiver.origin}/hook", "name": "Ops", "when": "0"}
+    assert owner.post(CHANNEL, form).headers["Location"] == "/app/devices"
+    assert "Ops" in channels(owner) and "Slack" in channels(owner) and "Everything at once" in channels(owner)
+    assert "/hook" not in owner.page("/app/devices").text
+    (device,) = listed(service)
+    owner.post(f"/app/devices/{device['id']}/test", {})
+    assert receiver.got[0].json["text"].startswith("MCP - Test")
+
+
+def test_the_secret_of_a_generic_webhook_is_shown_once(service, owner, receiver):
+    answer = owner.post(CHANNEL, {"kind": "webhook", "preset": "generic", "url": f"{receiver.origin}/hook"})
+    shown = owner.get(answer.headers["Location"]).text
+    (secret,) = {*re.findall(r"whsec_[0-9A-Za-z+/]{32}", shown)}
+    assert secret not in owner.get(answer.headers["Location"]).text and secret not in owner.get("/app/devices").text
+
+
+def test_what_it_got_last_and_why_not_are_shown(service, owner, receiver):
+    owner.post(CHANNEL, {"kind": "webhook", "preset": "slack", "url": f"{receiver.origin}/hook", "when": "0"})
+    send = {"title": "Disk full", "body": "b", "priority": 5}
+    service.caller().post("/notifications/send", send)
+    assert "Disk full" in channels(owner)
+    receiver.answers["/hook"] = (404, b"no_service")
+    service.caller().post("/notifications/send", {**send, "title": "Second"})
+    assert "The webhook answered 404 (no_service)." in channels(owner) and "Disk full" in channels(owner)
+
+
+def test_a_mail_address_is_added_confirmed_by_its_link_and_may_be_asked_again(service, owner, server):
+    owner.post(CHANNEL, {"kind": "email", "address": "ana@example.org", "when": "300"})
+    assert "Not confirmed" in channels(owner) and "What nothing else has after 5 min" in channels(owner)
+    service.work()
+    (device,) = listed(service)
+    owner.post(f"/app/devices/{device['id']}/confirm", {})
+    service.work()
+    assert len(server.got) == 2
+    path = confirm_path(server)
+    page = service.client.get(path).text
+    assert "ana@example.org" in page and "Confirm this address" in page and page.count("<button") == 1
+    assert "This address is confirmed." in service.client.post(path).text
+    assert "Not confirmed" not in channels(owner)
+
+
+def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, server):
+    confirmed(service, service.caller(), server)
+    service.caller().post("/notifications/send", {"title": "t", "body": "b", "priority": 5})
+    service.work()
+    path = re.search(r"<http://127\.0\.0\.1:8000(.*)>", server.mails[-1]["list-unsubscribe"])[1]
+    assert "Stop the mails to this address" in service.client.get(path).text and listed(service)
+    assert "This address gets no more mails." in service.client.post(path).text and not listed(service)
+    assert "This address gets no more mails." in service.client.post(path).text
+
+
+@pytest.mark.parametrize(
+    "form, said",
+    [
+        ({"kind": "webhook", "url": "http://10.0.0.1/"}, "url is not permitted"),
+        ({"kind": "webhook", "url": "https://a.example.com", "preset": "irc"}, "preset must be generic"),
+        ({"kind": "webhook", "url": "https://a.example.com", "name": "x" * 101}, "at most 100"),
+        ({"kind": "webhook", "url": "https://a.example.com", "when": "7"}, "afterS must be"),
+        ({"kind": "webhook", "url": "https://a.example.com", "when": "<x>"}, "afterS must be"),
+        ({"kind": "email", "address": "a b"}, "address must be a mail address"),
+        ({"kind": "email", "address": "a@b.c\r\nBcc: d@e.f"}, "address must be a mail address"),
+        ({"kind": "pigeon"}, "kind must be"),
+    ],
+)
+def test_a_wrong_form_says_what_is_wrong(service, owner, form, said):
+    answer = owner.post(CHANNEL, form)
+    assert answer.status_code == 422 and said[1:] in answer.text and listed(service) == []
+
+
+def test_the_role_is_changed_on_the_page(service, owner, receiver):
+    owner.post(CHANNEL, {"kind": "webhook", "preset": "slack", "url": f"{receiver.origin}/hook"})
+    (device,) = listed(service)
+    owner.post(f"/app/devices/{device['id']}/role", {"when": "600"})
+    assert listed(service)[0]["afterS"] == 600 and "What nothing else has after 10 min" in channels(owner)
+    assert owner.post(f"/app/devices/{device['id']}/role", {"when": "5"}).status_code == 422
+
+
+def test_without_a_mail_server_the_page_says_who_sets_it(make_service, moved_clock):
+    owner = signed_in(make_service())
+    assert "SMTP_URL" in owner.page("/app/devices").text
