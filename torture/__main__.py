@@ -16,7 +16,7 @@ from pathlib import Path
 from torture.figure import Figure
 
 PARTS = ("kills", "durability", "disk", "backups", "upgrades", "windows", "races")
-PARTS += ("shares", "providers", "sockets", "readers", "pictures", "streams", "scale", "soak", "container")
+PARTS += ("shares", "providers", "sockets", "readers", "pictures", "streams", "scale", "soak", "container", "frozen")
 
 
 def main(wanted: list[str]) -> int:
