@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.headerregistry import Address as MailAddress
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import EmailPolicy
 from email.utils import format_datetime, parseaddr
 from html import escape
 from typing import Any, NamedTuple
@@ -31,7 +31,6 @@ MIN_TIME_S = 2.0  # with less left, a mail is not begun
 CHECK_TIMEOUT_S = 8.0
 MAX_ADDRESS_CHARACTERS = 254
 ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
-POLICY = SMTP.clone(cte_type="7bit")
 PORTS = {"smtp": 587, "smtps": 465}
 TOKEN_BYTES = 16
 
@@ -78,9 +77,23 @@ def _server(value: str) -> dict[str, Any]:
 
 def _sender(value: str) -> MailAddress:
     name, address = parseaddr(value)
-    if not ADDRESS.fullmatch(address) or not name.isprintable():
+    is_whole = value.strip() in (address, f"<{address}>") or value.endswith(f" <{address}>")
+    if not ADDRESS.fullmatch(address) or not is_whole or not value.isprintable():
         raise ValueError
     return MailAddress(name or "Pocketbell", addr_spec=address)
+
+
+class _Policy(EmailPolicy):
+    """Folds headers, but not an address of the web, which it would encode if that is long."""
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        """The header as bytes."""
+        if name.startswith("List-"):
+            return f"{name}: {value}\r\n".encode("ascii")
+        return super().fold_binary(name, value)
+
+
+POLICY = _Policy(linesep="\r\n", cte_type="7bit")
 
 
 class Email(Provider[EmailSettings]):

@@ -390,3 +390,23 @@ def test_an_address_is_each_accounts_own(service, owner, pro, receiver, hook):
     made = hook()
     assert add_webhook(pro, f"{receiver.origin}/hook")["id"] != made["id"]
     assert pro.delete(f"/devices/{made['id']}").status_code == 404
+
+
+def test_a_snoozed_notification_goes_to_no_fallback_and_begins_anew_at_its_end(
+    service, owner, receiver, hook, push_service, moved_clock
+):
+    phone = subscribe(owner, push_service)
+    hook(afterS=600)
+    answering(phone, 503)
+    sent = urgent(owner)
+    moved_clock.advance(60)
+    assert owner.post(f"/notifications/{sent['id']}/snooze", {"forS": 3_600}).status_code == 200
+    later(service, moved_clock, 3_500)
+    assert not receiver.got and waiting() == 0
+    later(service, moved_clock, 101)
+    assert waiting() == 1
+    later(service, moved_clock, 601)
+    service.work()
+    assert len(receiver.got) == 1
+    (got,) = receiver.got
+    assert got.headers["webhook-id"] != sent["id"] and got.headers["webhook-id"].startswith(sent["id"])

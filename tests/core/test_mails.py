@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import mail_limits, mails
+from core import doctor, mail_limits, mails
 from process import clock
 from process.clock import HOUR_MS
 from store import database
@@ -278,3 +278,35 @@ def test_a_mail_and_a_chat_beside_each_other(make_service, server, moved_clock):
     service.work()
     service.work()
     assert subjects(server) == ["MCP - Disk"]
+
+
+# Doctor
+
+
+def checked(service):
+    return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "E-mail")
+
+
+def test_doctor_connects_and_signs_in_and_mails_nothing(service, server):
+    assert checked(service) == ("ok", "the mail server takes the connection and the sign-in.")
+    assert server.connections and not server.got
+
+
+@pytest.mark.parametrize(
+    "behaves, at, said",
+    [
+        ("535", "AUTH", "The mail server refused name or password (535). Check SMTP_URL."),
+        ("554", "greeting", "The mail server answered 554 (Not today)."),
+        ("closes", "", "The mail server could not be reached: it closed the connection."),
+    ],
+)
+def test_doctor_says_what_is_wrong_with_the_mail_server(make_service, server, behaves, at, said):
+    server.offers = ("AUTH PLAIN",)
+    service = make_service(SMTP_URL=server.url("u:p@"), SMTP_FROM="bell@example.org")
+    server.behaves, server.at = behaves, at
+    assert checked(service) == ("bad", said)
+
+
+def test_doctor_says_what_to_set_for_mail(make_service):
+    service = make_service()
+    assert checked(service) == ("ok", "not configured: set SMTP_URL and SMTP_FROM to send e-mail.")

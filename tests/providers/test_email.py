@@ -1,13 +1,14 @@
 """E-mail: one well-formed message of any text, and what a mail server's answers and faults mean."""
 
 import ssl
+from email.headerregistry import Address as MailAddress
 from email.utils import parsedate_to_datetime
 
 import certifi
 import pytest
 
 from core import mails
-from providers import smtp
+from providers import email, smtp
 from tests.support.accounts import OWNER
 from tests.support.channels import add_mail_address, confirmed, device, mail_service
 from tests.support.rows import each
@@ -103,6 +104,13 @@ def test_buttons_are_links_to_pages_that_press_nothing_when_they_are_opened(serv
     path = line.removeprefix("Yes: http://127.0.0.1:8000")
     assert service.client.get(path).status_code == 200
     assert owner.get(f"/notifications/{owner.listed()[0]['id']}").json["notification"].get("answer") is None
+
+
+def test_a_long_address_that_ends_the_mails_is_not_encoded():
+    stop = f"https://{'long-name.' * 20}example.org/e/token/stop"
+    sender = MailAddress("Bell", addr_spec="bell@example.org")
+    raw = email._built(email.Letter("t", "b", [], stop), sender, ADDRESS, "<a@b>").as_bytes()
+    assert f"\r\nList-Unsubscribe: <{stop}>\r\n".encode() in raw
 
 
 def test_one_press_in_the_mail_program_ends_the_mails(service, owner, server, address):

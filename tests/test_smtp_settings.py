@@ -1,0 +1,51 @@
+"""SMTP_URL and SMTP_FROM: good values, and the lines that refuse wrong ones without the password."""
+
+import pytest
+
+from config import SettingError, load
+from tests.support.rows import each
+
+
+def email(**environ):
+    return load(environ).providers["email"]
+
+
+def test_a_url_has_a_server_a_port_a_name_and_a_password():
+    found = email(SMTP_URL="smtps://a%40b.c:p%2Fw%3A@mail.example.org:465", SMTP_FROM="Bell <bell@example.org>")
+    assert found.server == (True, "mail.example.org", 465, "a@b.c", "p/w:", "bell@example.org")
+    assert (found.sender.display_name, found.sender.addr_spec) == ("Bell", "bell@example.org")
+
+
+def test_the_usual_ports_go_without_saying_and_a_name_that_is_an_address_is_the_sender():
+    assert email(SMTP_URL="smtps://a%40b.c:p@mail").server[2:] == (465, "a@b.c", "p", "a@b.c")
+    assert email(SMTP_URL="smtp://mail", SMTP_FROM="a@b.c").server[2] == 587
+
+
+def test_without_either_there_is_no_email():
+    assert email() is None
+
+
+@each(
+    "url",
+    [
+        *("mail.example.org", "http://mail", "smtp://", "smtp://mail:0", "smtp://mail:x", "smtp://mail/path"),
+        *("smtp://mail?x=1", "smtp://mail#x", "smtp://ma il", "smtp://u:secret@ma\nil", "smtp://[::1"),
+    ],
+)
+def test_a_wrong_url_is_refused_without_its_password(url):
+    with pytest.raises(SettingError) as refused:
+        email(SMTP_URL=url, SMTP_FROM="a@b.c")
+    assert str(refused.value).startswith("SMTP_URL is not understood") and "secret" not in str(refused.value)
+
+
+@each("sender", ["bell", "a@b\nBcc: c@d", "<>", "é@b.c", "a b@c.d"])
+def test_a_wrong_sender_is_refused(sender):
+    with pytest.raises(SettingError, match="SMTP_FROM is"):
+        email(SMTP_URL="smtp://mail", SMTP_FROM=sender)
+
+
+@each("environ", [{"SMTP_FROM": "a@b.c"}, {"SMTP_URL": "smtp://mail"}, {"SMTP_URL": "smtp://user:secret@mail"}])
+def test_a_half_set_pair_is_refused(environ):
+    with pytest.raises(SettingError) as refused:
+        email(**environ)
+    assert "is set, but" in str(refused.value) and "secret" not in str(refused.value)
