@@ -256,6 +256,7 @@ ROUTES = (
     owners("POST", "/keys", dashboard.keys.create_key),
     owners("POST", "/keys/<key_id>/revoke", dashboard.keys.revoke_key),
     *(owners(*operation) for operation in (*dashboard.quiet_hours.operations(), *dashboard.mutes.operations())),
+    *(owners(*operation) for operation in dashboard.followers.operations()),
     owners("GET", "/settings", dashboard.settings.show_settings),
     owners("POST", "/settings/theme", dashboard.settings.save_theme),
     owners("POST", "/settings/time-zone", dashboard.settings.save_time_zone),

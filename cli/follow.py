@@ -22,7 +22,7 @@ def invite(email: str, what: str, address: str) -> None:
     owner = accounts.find_account(email)
     one, is_new = followers.invite(owner.seq, *subjects.named(owner.seq, what), address, clock.now_ms())
     said = "Invited" if is_new else "Invited before:"
-    click.echo(line(f"{said} {one.email}. It can be accepted for 30 days."))
+    click.echo(line(f"{said} {one.email}. Home of that account shows it for 30 days."))
 
 
 @follow.command("followers")

@@ -163,16 +163,18 @@ def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | N
     Without those whose account the transaction does not name: they have accepted since it began.
     """
     content = original.content._replace(missing=())  # what an event lacks is the owner's to mend
+    made = list[int]()
     for follower in followers.of_sender(sender.subject):
         if not is_writing(follower.account_seq):
             continue
         one = _copied(follower, content, now)
         if one:
-            copies.add(one.seq, original.seq, sender.account_seq, sender.subject)
+            made.append(one.seq)
             if picture is not None:
                 pictures.keep(follower, one, picture)
         elif content.tag is not None:
             _replace_earlier(follower, content.tag, original.seq, now)
+    copies.add(made, original.seq, sender.account_seq, sender.subject)
 
 
 def _copied(follower: Follower, content: Content, now: int) -> NotificationRow | None:

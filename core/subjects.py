@@ -68,8 +68,13 @@ def named(account_seq: int, text: str, beside: str = "") -> tuple[str, str]:
 
 def of_account(account_seq: int) -> list[tuple[str, list[tuple[str, str]]]]:
     """All that the account has of each kind: the id of each, and its name, in the order of the names."""
-    found = {what: [(one.id, _names(one)[-1]) for one in listed(account_seq)] for what, listed in LISTS.items()}
+    found = {what: [(one.id, name_of(one)) for one in listed(account_seq)] for what, listed in LISTS.items()}
     return [(what, sorted(some, key=lambda one: one[1].lower())) for what, some in found.items()]
+
+
+def name_of(one: Any) -> str:
+    """The name that pages show: for a rule, that of its metric."""
+    return _names(one)[-1]
 
 
 def _names(one: Any) -> tuple[str, ...]:

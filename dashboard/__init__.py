@@ -10,6 +10,7 @@ from dashboard import (
     answers,
     channels,
     devices,
+    followers,
     history,
     home,
     keys,

@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 from flask import flash, redirect, render_template
 
 import push
-from core import accounts, attention, delivery, digests, holding, local_time, metric_rules, mutes, runs
+from core import accounts, attention, delivery, digests, followers, holding, local_time, metric_rules, mutes, runs
 from core.attention import Watched
 from dashboard import page
 from dashboard.page import Page
@@ -22,6 +22,7 @@ from web.context import current, request
 from wire.notification import Content
 
 LATEST = 6
+MAX_INVITATIONS = 5
 CHART_DAYS = 14
 PATHS = {  # the page for each kind of need
     "alarm": "/app/notifications/{}",
@@ -68,6 +69,7 @@ def show_home() -> Page:
     """GET /app/."""
     account, now = current().account, clock.now_ms()
     answer = _answer(account, now)
+    invitations = [one for one in followers.followed(account, now) if not one.is_following]
     latest = runs.read(account, Span(answer["newest"] + 1), Wanted(), LATEST).runs
     return render_template(
         "home.html",
@@ -76,6 +78,8 @@ def show_home() -> Page:
         latest=notifications.entries([run[0].seq for run in latest]),
         runs={run[0].seq: run for run in latest},
         quiet=_quiet(account, now),
+        invitations=invitations[:MAX_INVITATIONS],
+        more_invitations=len(invitations[MAX_INVITATIONS:]),
         public_key=None if answer["devices"] else push.public_vapid_key(),
     )
 

@@ -3,7 +3,7 @@
 from flask import redirect, render_template
 
 from config import VERSION
-from core import accounts, devices, local_time, plans
+from core import accounts, devices, followers, local_time, plans
 from dashboard import page, signin
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
@@ -32,6 +32,7 @@ def show_settings(problem: Problem | None = None) -> str:
         most_keys=accounts.MAX_LIVE_KEYS,
         devices=Device.count(account.seq),
         most_devices=devices.MAX_DEVICES,
+        following=[one for one in followers.followed(account, now) if one.is_following],
         version=VERSION,
     )
 

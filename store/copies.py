@@ -5,9 +5,11 @@ A group is known by the seq of its original, also when that was deleted.
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
-from store.database import run
+from store.database import run, run_later
+from store.engine import inserting
 from store.notifications import STATUS
 from store.rows import Query, columns, select_numbers
 from store.senders import Subject
@@ -20,10 +22,7 @@ class Member(NamedTuple):
     account_seq: int
 
 
-ADD = (
-    "INSERT INTO notification_copy (notification_seq, original_seq, owner_seq, what, subject_seq)"
-    " VALUES (?, ?, ?, ?, ?)"
-)
+COLUMNS = ("notification_seq", "original_seq", "owner_seq", "what", "subject_seq")
 THESE = "SELECT value FROM json_each(:seqs)"
 ORIGINALS = (
     f"SELECT original_seq FROM notification_copy WHERE notification_seq IN ({THESE})"
@@ -56,9 +55,12 @@ WAITING_OF = (
 )
 
 
-def add(notification_seq: int, original_seq: int, owner_seq: int, subject: Subject) -> None:
-    """Note that a notification is a copy of an owner's, whose sender this is; call inside `transaction()`."""
-    run(ADD, (notification_seq, original_seq, owner_seq, *subject))
+def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject: Subject) -> None:
+    """Note that these are copies of an owner's notification, whose sender this is; call inside `transaction()`."""
+    if notification_seqs:
+        rows = [(seq, original_seq, owner_seq, *subject) for seq in notification_seqs]
+        statement = inserting("notification_copy", COLUMNS, len(rows))  # MAX_FOLLOWERS at most
+        run_later(statement, tuple(chain.from_iterable(rows)))
 
 
 def group(seqs: Iterable[int]) -> list[Member]:

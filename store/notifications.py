@@ -92,7 +92,7 @@ class Entry(NamedTuple):
     content: Content
     api_key: str | None  # the key's name
     alert_seq: int | None
-    alert_id: str | None  # the alert's id, name, icon and colour; None once it was deleted
+    alert_id: str | None  # the alert's id, name, icon and colour; None once it was deleted. The id only of his own
     alert: str | None
     icon: str | None
     color: str | None
@@ -107,6 +107,7 @@ class Entry(NamedTuple):
     is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
     is_open_question: int  # whether it can be answered and was not, nor replaced
+    shared_by: str | None  # the owner's address, of a follower's copy
 
     @property
     def shown_status(self) -> str:
@@ -193,15 +194,20 @@ SOURCES = {
     "is_replaced": "n.replaced_by IS NOT NULL",
     "alarm_state": ALARM_STATE,
     "is_open_question": IS_OPEN_QUESTION,
+    "shared_by": "o.email",
 }
-OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
+OF_ALERT = {"alert_id": "CASE WHEN c.what IS NULL THEN l.id END", "alert": "l.name"}
+OF_ALERT |= {name: f"l.{name}" for name in ("icon", "color")}
 DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
 OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES} AND status <> 'quiet')"}
 OUTCOME["quiet"] = f"{DEVICES} AND status = 'quiet')"
 ENTRY = (
     f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
-    " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
-    " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
+    " FROM notification n LEFT JOIN notification_copy c ON c.notification_seq = n.seq"
+    " LEFT JOIN account o ON o.seq = c.owner_seq"
+    " LEFT JOIN api_key k ON k.seq = coalesce(n.api_key_seq, CASE c.what WHEN 'key' THEN c.subject_seq END)"
+    " LEFT JOIN alert l ON l.seq = coalesce(n.alert_seq, CASE c.what WHEN 'alert' THEN c.subject_seq END)"
+    " LEFT JOIN held h ON h.notification_seq = n.seq"
 )
 ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
 # Sent by this key; for NULL, all.

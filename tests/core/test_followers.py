@@ -300,12 +300,10 @@ def test_a_followers_ntfy_app_gets_it_under_its_own_topic(service, owner, hook, 
 
 def test_a_fault_while_a_copy_is_written_leaves_nothing_to_anybody(service, owner, hook, bob, monkeypatch):
     follower(service, owner, "alert", hook.id, "ana")
-    added = []
 
-    def die(*said):
-        added.append(said)
-        if len(added) == 2:
-            raise ZeroDivisionError
+    def die(seqs, *more):
+        assert len(seqs) == 2
+        raise ZeroDivisionError
 
     monkeypatch.setattr(copies, "add", die)
     assert hook.post({"t": "a"}).status_code == 500
@@ -347,3 +345,58 @@ def test_deleting_an_account_ends_what_it_follows_and_what_follows_it(service, o
     assert [one["body"] for one in left.listed()] == ["kept"]
     if gone == BOB:
         assert hook.post({"t": "a"}).status_code == 200
+
+
+# --- isolation ----------------------------------------------------------------------------------------------
+
+
+def as_outsider(service, caller, email, ids):
+    """What an account is answered on every door that takes these ids."""
+    follower_id, followed_id, own_alert, their_alert = ids
+    asked = [
+        *(caller.get(place(what, their_alert)) for what in PATHS),
+        *(caller.post(place(what, their_alert), {"email": "x@example.org"}) for what in PATHS),
+        *(caller.delete(f"{place(what, their_alert)}/{follower_id}") for what in PATHS),
+        caller.delete(f"{place('alert', own_alert)}/{follower_id}"),
+        *(caller.post(f"/following/{id_}/accept") for id_ in (follower_id, followed_id)),
+        *(caller.delete(f"/following/{id_}") for id_ in (follower_id, followed_id)),
+        caller.get("/following"),
+    ]
+    commands = [
+        ("accept", email, follower_id),
+        ("leave", email, follower_id),
+        ("decline", email, followed_id),
+        ("remove", email, f"alert:{own_alert}", follower_id),
+        ("followers", email, f"alert:{their_alert}"),
+    ]
+    shown = [(answer.status_code, answer.text) for answer in asked]
+    shown += [(ran.exit_code, ran.output) for ran in (service.flask("follow", *command) for command in commands)]
+    text = json.dumps(shown)
+    for id_ in (follower_id, followed_id, their_alert):
+        text = text.replace(id_, "ID")
+    return text
+
+
+def test_no_account_reaches_the_followers_or_invitations_of_others_on_any_door(service, owner, hook, bob):
+    eve = service.caller(service.account("eve@example.org"))
+    own_alert = service.alert(email="eve@example.org").id
+    follower_id = next(one["id"] for one in bob.get("/following").json["following"] if one["what"] == "alert")
+    followed_id = invited(owner, "alert", hook.id, "cleo@example.org")["id"]
+    rows = "SELECT id, email, follower_seq FROM follower ORDER BY seq"
+    before = run(rows).fetchall()
+    outsiders = {"eve@example.org": (eve, own_alert), BOB: (bob, service.alert(email=BOB).id)}
+    for email, (caller, own) in outsiders.items():
+        mine = follower_id if email != BOB else followed_id
+        known = as_outsider(service, caller, email, (mine, followed_id, own, hook.id))
+        unknown = as_outsider(service, caller, email, ("f" * 32, "e" * 32, own, "d" * 32))
+        assert known == unknown, email
+    assert run(rows).fetchall() == before
+
+
+def test_a_follower_reaches_the_owners_notification_on_no_door(service, owner, hook, bob):
+    hook.post({"t": "a", "b": "b"})
+    theirs = owner.listed()[0]["id"]
+    for call in (bob.get, bob.delete):
+        assert call(f"/notifications/{theirs}").status_code == 404
+    assert bob.post(f"/notifications/{theirs}/acknowledge").status_code == 404
+    assert [one["id"] for one in owner.listed()] == [theirs]

@@ -2,10 +2,11 @@
 
 import threading
 import time
+from collections import defaultdict
 
 import pytest
 
-from core import accounts, delivery, heartbeats, recording
+from core import accounts, delivery, followers, heartbeats, recording
 from models import Account
 from process import clock
 from store import database, notifications
@@ -167,3 +168,53 @@ def test_each_missed_deadline_notifies_once(race, account):
     race("pass_deadlines")
     told = run("SELECT title, count(*) FROM notification GROUP BY title").fetchall()
     assert dict(told) == {f"MCP - Job {number} is down": 1 for number in range(20)}
+
+
+def household(race, account):
+    """Four accounts that follow an alert of the owner."""
+    service, alert = race.service, race.service.alert(email=OWNER)
+    for number in range(4):
+        follower = Account.find(service.account(f"{number}@example.org"))
+        one, _ = followers.invite(account.seq, "alert", alert.id, follower.email, clock.now_ms())
+        followers.accept(follower, one.id, clock.now_ms())
+    return alert.id
+
+
+def test_the_first_answer_of_anybody_is_that_of_all(race, account):
+    alert = household(race, account)
+    buttons = tuple({"label": name, "answer": name} for name in "abc")
+    for _ in range(20):
+        content = Content("Deploy?", "now", actions=buttons, acknowledge=(60, 3_600))
+        delivery.deliver_event_again(account, alert, content)
+    groups = defaultdict(list)
+    for original, email, id_ in run(
+        "SELECT coalesce(c.original_seq, n.seq), a.email, n.id FROM notification n JOIN account a"
+        " ON a.seq = n.account_seq LEFT JOIN notification_copy c ON c.notification_seq = n.seq ORDER BY n.seq"
+    ).fetchall():
+        groups[original].append((email, id_))
+    assert [len(ids) for ids in groups.values()] == [5] * 20
+    first = [one for thread in race("answer_copies", asked=list(groups.values())) for one in thread]
+    assert sorted(place for place, *_ in first) == list(range(20))
+    found = (
+        "SELECT DISTINCT r.position FROM answer r JOIN notification n ON n.seq = r.notification_seq WHERE n.id = ?"
+    )
+    for place, _, position in first:
+        ids = list(groups.values())[place]
+        assert {run(found, (id_,)).fetchall()[0][0] for _, id_ in ids} == {position}
+    assert (count("answer"), count("alarm", "state <> 'acknowledged'")) == (100, 0)
+    named = "SELECT count(*) FROM alarm WHERE by_account_seq IS NULL"
+    assert run(named).fetchone() == (20,)
+
+
+def test_following_and_leaving_while_events_come_leaves_nothing_half_done(race, account):
+    alert = household(race, account)
+    race("follow_and_send", subject=alert, times=6)
+    copies = run("SELECT notification_seq, original_seq, what FROM notification_copy").fetchall()
+    assert len(copies) == len({seq for seq, *_ in copies}) == count("notification", f"account_seq <> {account.seq}")
+    assert {original for _, original, _ in copies} <= {
+        seq for (seq,) in run("SELECT seq FROM notification").fetchall()
+    }
+    each = run("SELECT account_seq, count(*) FROM notification WHERE replaced_by IS NULL GROUP BY 1").fetchall()
+    assert {number for _, number in each} == {1}
+    counted = run("SELECT account_seq, notification_count FROM notification_day WHERE day = ''").fetchall()
+    assert dict(counted) == dict(run("SELECT account_seq, count(*) FROM notification GROUP BY 1").fetchall())

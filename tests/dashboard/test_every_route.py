@@ -15,7 +15,7 @@ from web import guards
 
 NAME = re.compile(r"<(?:\w+:)?(\w+)>")
 WITH_ID = [  # a metric has names instead
-    (route.method, route.rule)
+    (route.method, route.rule.replace("<what>", "alert"))
     for route in ROUTES
     if "_id>" in route.rule and route.guard in (guards.signed_in, guards.administrator, guards.api_key)
 ]

@@ -47,6 +47,7 @@ ALWAYS = OF_PEOPLE | {  # whatever there is
     "/app/devices/channel": {"kind": "webhook", "url": "https://hooks.example.com/y", "when": "60"},
     "/app/devices/<device_id>/role": {"when": "0"},
     "/app/mutes": {"what": "all", "duration": "2h"},
+    "/app/followers/<what>/<subject_id>": {"email": "x@example.org"},
 }
 
 
@@ -84,6 +85,7 @@ class Forms:
         self.ids["<rule_id>"] = rule.id
         muted = {"what": "alert", "id": hook.id, "forS": 3600}
         self.ids["<mute_id>"] = service.caller().post("/mutes", muted).json["mute"]["id"]
+        self.ids |= {"<what>": "alert", "<subject_id>": hook.id}
         self.ids["<follower_id>"] = invited(service.caller(), "alert", hook.id, "colleague@example.org")["id"]
         theirs = service.alert(email="colleague@example.org")
         one = invited(service.caller("colleague@example.org"), "alert", theirs.id, OWNER)

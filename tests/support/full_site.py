@@ -297,6 +297,27 @@ class Full:
         for name, more in rows.items():
             row = {"email": f"{name}{LONG_EMAIL[20:]}", "plan": "pro", "time_zone": "UTC", "created_at": self.now}
             self._insert("account", [row | more])
+        self._add_followers()
+
+    def _add_followers(self):
+        """20 of an alert, invited or not; and what others share: an invitation and something that it follows."""
+        other = run("SELECT max(seq) FROM account").fetchone()[0]
+        row = {"account_seq": self.account, "what": "alert", "subject_seq": 2, "created_at": self.now}
+        rows = [
+            {**row, "id": new_id(self.now), "email": f"{number}{LONG_EMAIL[2:]}", "follower_seq": None}
+            for number in range(20)
+        ]
+        self._insert("follower", rows)
+        theirs = {"short_code": "theirs1", "icon": "bell", "color": "#000000", "frequency": "instant"}
+        theirs |= dict.fromkeys(("ignores_quiet_hours", "is_active", "notification_count", "switched_on_at"), 0)
+        for number, follower in enumerate((None, self.account)):
+            alert = {"seq": 900 + number, "id": new_id(self.now), "account_seq": other, "name": LONG_NAME}
+            code = {"short_code": f"theirs{number}", "created_at": self.now}
+            self._insert("alert", [{**theirs, **alert, **code}])
+            of_them = {"account_seq": other, "what": "alert", "subject_seq": 900 + number, "created_at": self.now}
+            self._insert(
+                "follower", [{**of_them, "id": new_id(self.now), "email": LONG_EMAIL, "follower_seq": follower}]
+            )
 
     def _add_notifications(self):
         """The oldest first, as they came; of `kinds`, the last of each is kept in `self.ids`."""
@@ -351,6 +372,8 @@ class Full:
         long.update(title="W" * 1_000, body="W" * 5_000 + " רשת" * 1_250)
         self.ids.update(digest=digest["id"], long=long["id"])
         self._insert("notification", rows)
+        copied = {"notification_seq": rows[PICTURED[0]]["seq"], "original_seq": 5_000, "owner_seq": self.account + 1}
+        self._insert("notification_copy", [{**copied, "what": "alert", "subject_seq": 900}])
         self._insert("picture", [self._picture(row) for row in rows if row["picture"]])
         self._insert("held", held)
         self._insert("alarm", alarms)
@@ -436,8 +459,9 @@ def full_pages(full):
     of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}?tab=message" for kind, id_ in full.alert_ids.items()}
     parts = ("connect", "activity", "settings")
     of_alerts |= {f"alert, {part}": f"/app/alerts/{full.alert_ids['recent']}?tab={part}" for part in parts}
+    shared = {"followers": f"/app/followers/alert/{full.alerts[1]}"}
     watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
-    return {**PLAIN, **searches, **kinds, **of_alerts, **watches, **metric_pages(full)}
+    return {**PLAIN, **searches, **kinds, **of_alerts, **shared, **watches, **metric_pages(full)}
 
 
 def metric_pages(full):

@@ -11,7 +11,20 @@ import traceback
 
 import config
 from app import app, open_service
-from core import accounts, delivery, devices, digests, heartbeat_checks, heartbeats, retries, scheduled, scheduler
+from core import (
+    accounts,
+    alarms,
+    answers,
+    delivery,
+    devices,
+    digests,
+    followers,
+    heartbeat_checks,
+    heartbeats,
+    retries,
+    scheduled,
+    scheduler,
+)
 from core.attempts import LEASE_MS, note_outcomes
 from core.definitions import KINDS
 from models import Account
@@ -132,6 +145,44 @@ def release_scheduled(number):
 @race
 def pass_deadlines(number):
     heartbeat_checks._check_deadlines(clock.now_ms())
+
+
+@race
+def answer_copies(number, asked):
+    """Answer and acknowledge each of these questions in one of the accounts that have it; which were the first."""
+    first = []
+    for place, ids in enumerate(asked):
+        email, id_ = ids[(number + place) % len(ids)]
+        account = Account.find(email)
+        if number % 2:
+            alarms.acknowledge_notification(account.seq, id_, clock.now_ms())
+            continue
+        try:
+            answers.answer(account, id_, number % 3)
+            first.append((place, email, number % 3))
+        except Refused as refused:
+            assert refused.status == 409, refused
+    return first
+
+
+@race
+def follow_and_send(number, subject, times):
+    """Invite, accept, leave, remove and send at the same time."""
+    owned, now = owner(), clock.now_ms()
+    email = f"{number % 4}@example.org"
+    for _ in range(times):
+        try:
+            one, _ = followers.invite(owned.seq, "alert", subject, email, now)
+            account = Account.find(email)
+            followers.accept(account, one.id, now)
+            delivery.deliver_event_again(owned, subject, Content("title", f"of {number}", tag="disk"))
+            if number % 2:
+                followers.leave(account, one.id, now)
+            else:
+                followers.remove(owned.seq, "alert", subject, one.id, now)
+        except Refused as refused:
+            assert refused.status in (400, 404), refused
+    return times
 
 
 @race
