@@ -20,9 +20,7 @@ class _Unlike(Exception):
 def read(path: Path, wanted: Mapping[str, Columns], kind: str) -> Tables:
     """The rows of these tables, with these columns; `DatabaseRefused` names what is missing or of another type.
 
-    `kind` is what the file should be, in words.
-
-    `OSError` if there is no such file.
+    `kind` is what the file should be, in words. `OSError` if there is no such file.
     """
     with path.open("rb") as file:
         if file.read(len(FILE_HEADER)) != FILE_HEADER:
