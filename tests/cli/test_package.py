@@ -17,7 +17,6 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
 NOT_INSTALLED = {"bench", "deploy", "tests", "tools", "torture"}  # of the folders
 PAGES = ("/healthz", "/app/login", "/docs/readme", "/docs/pictures/home.png", "/docs", "/openapi.json")
-UNUSED = shutil.ignore_patterns("__pycache__")
 
 
 def test_every_folder_of_the_program_is_installed():
@@ -35,7 +34,7 @@ def program(tmp_path_factory):
         for path in ROOT.glob(pattern[1:]):
             copied = place / inside / path.name
             copied.parent.mkdir(exist_ok=True)
-            shutil.copytree(path, copied, ignore=UNUSED) if path.is_dir() else shutil.copy(path, copied)
+            shutil.copytree(path, copied) if path.is_dir() else shutil.copy2(path, copied)
     module, function = PYPROJECT["project"]["scripts"]["pocketbell"].split(":")
     script = place / "pocketbell"
     script.write_text(f"#!{sys.executable}\nfrom {module} import {function}\n{function}()\n")
@@ -83,10 +82,9 @@ def test_an_installed_program_reads_the_settings_file_in_that_folder(program):
     program.data.mkdir(parents=True, exist_ok=True)
     file = program.data / ".env"
     file.write_text("THREAD=3\n")
-    for words in (["serve"], ["account", "list"]):
-        _, stderr = program(*words).communicate()
-        assert f"{file}, line 1: THREAD is not a setting: did you mean THREADS?" in stderr
-        assert "Traceback" not in stderr
+    _, stderr = program("serve").communicate()
+    assert f"{file}, line 1: THREAD is not a setting: did you mean THREADS?" in stderr
+    assert "Traceback" not in stderr
     file.unlink()
 
 
