@@ -5,16 +5,22 @@ import hashlib
 import hmac
 import json
 import re
+import threading
 from email.header import decode_header
 
+import pycurl
 import pytest
 
+from providers import transport
 from providers.chat_forms import FORMS
 from providers.webhook import new_secret, signed
 from tests.support.channels import add_webhook, device
+from tests.support.listener import ignore, listening
 from tests.support.rows import each
+from tests.support.server import wait_until
 from tests.support.webhook_service import WebhookService
 
+HOPS = "X-Pocketbell-Hops"
 NASTY = "<!channel> *a* _b_ `c` [d](https://evil.example) @everyone & <b>x</b> ~s~ ||p|| > # h"
 
 
@@ -414,11 +420,31 @@ def test_the_public_address_is_its_own_too(make_service, moved_clock):
         assert service.caller().post("/devices", {"kind": "webhook", "url": url}).status_code == 400
 
 
-def test_a_name_need_not_resolve_when_it_is_given_and_leads_nowhere_private_when_it_is_used(
-    owner, service, monkeypatch
-):
-    made = add_webhook(owner, "https://localhost:9/x", role="always", minPriority=1)
-    assert owner.send().json["notification"]["status"] == "pending"
+@each("host", ["localhost", "a.localhost", "ip6-localhost", "nowhere.invalid"])
+def test_a_name_need_not_resolve_when_it_is_given_and_leads_nowhere_private_when_it_is_used(owner, host):
+    with listening(ignore) as listener, listening(ignore, "::1") as listener6:
+        for port in (listener.port, listener6.port):
+            made = add_webhook(owner, f"https://{host}:{port}/x", role="always", minPriority=1)
+            assert owner.send().json["notification"]["status"] == "pending"
+            assert device(owner, made["id"])["lastError"].startswith("The webhook could not be reached")
+            owner.delete(f"/devices/{made['id']}")
+        assert (listener.connections, listener6.connections) == (0, 0)
+
+
+def test_a_name_that_leads_elsewhere_once_it_was_looked_at_is_not_followed(owner, monkeypatch):
+    with listening(ignore) as listener:
+        url = f"https://rebound.example.com:{listener.port}/x"
+        made = add_webhook(owner, url, role="always", minPriority=1)  # it leads to a public address now
+        load = transport._Carrier.load
+
+        def rebound(carrier, exchange, timeout_s):
+            handle = load(carrier, exchange, timeout_s)
+            handle.setopt(pycurl.RESOLVE, [f"rebound.example.com:{listener.port}:127.0.0.1"])
+            return handle
+
+        monkeypatch.setattr(transport._Carrier, "load", rebound)
+        owner.send()
+        assert listener.connections == 0
     assert device(owner, made["id"])["lastError"].startswith("The webhook could not be reached")
 
 
@@ -460,6 +486,29 @@ def test_what_came_through_three_services_is_stored_and_goes_to_no_webhook(owner
     answer = owner.send("Ring", headers={"X-Pocketbell-Hops": hops})
     assert answer.status_code == 200 and not receiver.got
     assert owner.listed("?limit=1")[0]["title"] == "MCP - Ring"
+
+
+def test_a_ring_of_two_services_ends(service, owner, receiver, hooked):
+    alert = service.alert()
+
+    def send_back():  # as the other service does, whose webhook leads to this alert
+        hops = receiver.got[-1].headers["x-pocketbell-hops"]
+        threading.Thread(target=alert.post, args=({"title": "again"},), kwargs={"headers": {HOPS: hops}}).start()
+
+    receiver.before_answer = send_back
+    alert.post({"title": "first"})
+    wait_until(lambda: len(owner.listed()) == 4)
+    assert [one.headers["x-pocketbell-hops"] for one in receiver.got] == ["1", "2", "3"]
+
+
+def test_a_picture_is_shown_where_a_service_can(owner, receiver):
+    image = "https://example.com/cam.jpg"
+    for preset in FORMS:
+        add_webhook(owner, f"{receiver.origin}/{preset}", preset=preset, role="always", minPriority=1)
+    owner.post("/notifications/send", {"title": "Door", "body": "motion", "image": image})
+    got = {one.path[1:].split("/")[0]: json.dumps([one.headers, one.body.decode()]) for one in receiver.got}
+    shown = {preset for preset, said in got.items() if image in said}
+    assert len(got) == len(FORMS) and {*FORMS} - shown == {"telegram", "matrix", "apprise"}
 
 
 def test_events_ntfy_and_gotify_count_hops_alike(service, owner, receiver, hooked):
