@@ -119,7 +119,8 @@ def _fault(error: Exception) -> str:
 def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
     """A connection that is encrypted, if the server offers it, and signed in, if there is a user."""
     context = ssl.create_default_context(cafile=ca_file())
-    name: dict[str, Any] = {"local_hostname": "localhost", "timeout": timeout_s}  # or smtplib asks the DNS for one
+    # Without a name to greet with, smtplib asks the DNS for this machine's, which may take long.
+    name: dict[str, Any] = {"local_hostname": server.sender.rpartition("@")[2], "timeout": timeout_s}
     smtp = _BoundedTls(context=context, **name) if server.is_tls else _Bounded(**name)
     try:
         smtp._host = server.host  # type: ignore[attr-defined]  # whose certificate is checked: `connect` does not say
