@@ -22,6 +22,8 @@ from tests.support.push_service import PushService
 from tests.support.redis_server import RedisServer
 from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
+from tests.support.smtp_service import SmtpService
+from tests.support.webhook_service import WebhookService
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
@@ -100,6 +102,21 @@ def fcm_server(authority):
 def fcm(fcm_server):
     fcm_server.forget()
     return fcm_server
+
+
+@pytest.fixture
+def mail_server():
+    made = SmtpService()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def receiver():
+    """What gets webhooks."""
+    made = WebhookService()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

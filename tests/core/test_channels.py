@@ -10,15 +10,8 @@ from store import database
 from tests.support.channels import add_webhook, device
 from tests.support.devices import subscribe
 from tests.support.ntfy_app import add_phone
+from tests.support.outcomes import pass_time
 from tests.support.push_service import Answer
-from tests.support.webhook_service import WebhookService
-
-
-@pytest.fixture
-def receiver():
-    server = WebhookService()
-    yield server
-    server.close()
 
 
 @pytest.fixture
@@ -47,11 +40,6 @@ def urgent(owner, **more):
 def answering(phone, status):
     """Let the phone's push service answer like this from now on."""
     phone.answers[:] = [Answer(status) for _ in range(50)]
-
-
-def later(service, moved_clock, seconds):
-    moved_clock.advance(seconds)
-    service.work()
 
 
 def waiting():
@@ -107,7 +95,7 @@ def test_what_is_only_for_the_history_reaches_none(owner, receiver, hook):
 def test_a_fallback_gets_nothing_that_a_phone_took(service, owner, receiver, hook, browser, moved_clock):
     hook()
     assert urgent(owner)["status"] == "delivered" and waiting() == 1
-    later(service, moved_clock, 301)
+    pass_time(service, moved_clock, 301)
     assert not receiver.got and waiting() == 0
 
 
@@ -116,10 +104,10 @@ def test_a_fallback_gets_what_no_phone_took_in_its_time(service, owner, receiver
     hook(afterS=60)
     answering(phone, 503)
     assert urgent(owner)["status"] == "pending"
-    later(service, moved_clock, 59)
+    pass_time(service, moved_clock, 59)
     assert not receiver.got
-    later(service, moved_clock, 2)
-    later(service, moved_clock, 120)
+    pass_time(service, moved_clock, 2)
+    pass_time(service, moved_clock, 120)
     assert len(receiver.got) == 1 and waiting() == 0
     assert owner.listed()[0]["status"] == "delivered"
 
@@ -154,7 +142,7 @@ def test_a_fallback_waits_for_a_channel_that_gets_everything(service, owner, rec
     hook("/second")
     receiver.answers["/chat"] = (503,)
     assert urgent(owner)["status"] == "pending" and not receiver.at("/second")
-    later(service, moved_clock, 301)
+    pass_time(service, moved_clock, 301)
     assert len(receiver.at("/second")) == 1
 
 
@@ -165,9 +153,9 @@ def test_fallbacks_take_turns_until_one_has_it(service, owner, receiver, hook, m
     receiver.answers["/first"] = (503,)
     urgent(owner)
     assert [len(receiver.at(path)) for path in ("/first", "/second", "/third")] == [1, 0, 0]
-    later(service, moved_clock, 121)
+    pass_time(service, moved_clock, 121)
     assert len(receiver.at("/second")) == 1
-    later(service, moved_clock, 600)
+    pass_time(service, moved_clock, 600)
     assert not receiver.at("/third")
 
 
@@ -184,13 +172,13 @@ def test_a_fallback_waits_for_the_ntfy_app_to_fetch(service, owner, receiver, ho
     phone = add_phone(owner)
     hook()
     urgent(owner)
-    later(service, moved_clock, 299)
+    pass_time(service, moved_clock, 299)
     assert not receiver.got
-    later(service, moved_clock, 2)
+    pass_time(service, moved_clock, 2)
     assert len(receiver.got) == 1
     urgent(owner)
     phone.poll()
-    later(service, moved_clock, 301)
+    pass_time(service, moved_clock, 301)
     assert len(receiver.got) == 1
 
 
@@ -220,7 +208,7 @@ def test_a_fallback_gets_nothing_that_has_ended_meanwhile(
     elif end == "answered":
         with database.transaction(1):
             database.run("INSERT INTO answer (notification_seq, position, answered_at) VALUES (1, 0, 1)")
-    later(service, moved_clock, 301)
+    pass_time(service, moved_clock, 301)
     assert not receiver.got and waiting() == 0
 
 
@@ -231,7 +219,7 @@ def test_a_repeat_goes_again_to_what_gets_everything_and_to_no_fallback(
     hook("/fallback")
     urgent(owner, acknowledge={"everyS": 60, "forS": 600})
     for _ in range(3):
-        later(service, moved_clock, 60)
+        pass_time(service, moved_clock, 60)
     assert len(receiver.at("/always")) == 4 and not receiver.at("/fallback")
 
 
@@ -268,7 +256,7 @@ def test_what_a_phone_took_in_the_last_second_is_not_sent(service, owner, receiv
     answering(phone, 201)
     retries.retry_due(clock.now_ms())  # the phone takes it now
     retries.batches.finish()
-    later(service, moved_clock, 1)
+    pass_time(service, moved_clock, 1)
     assert not receiver.got and waiting() == 0
 
 
@@ -307,7 +295,7 @@ def test_two_processes_decide_once(service, owner, receiver, hook, push_service,
         thread.join()
     assert database.run("SELECT count(*) FROM delivery").fetchone()[0] == 2
     service.work()
-    later(service, moved_clock, 3_600)
+    pass_time(service, moved_clock, 3_600)
     assert len(receiver.got) == 1
 
 
@@ -325,7 +313,7 @@ def test_a_crash_before_the_decision_is_written_loses_nothing_and_doubles_nothin
             channels.fall_back_due(clock.now_ms(), ())
     assert waiting() == 1
     service.work()
-    later(service, moved_clock, 3_600)
+    pass_time(service, moved_clock, 3_600)
     assert len(receiver.got) == 1 and waiting() == 0
 
 
@@ -401,11 +389,11 @@ def test_a_snoozed_notification_goes_to_no_fallback_and_begins_anew_at_its_end(
     sent = urgent(owner)
     moved_clock.advance(60)
     assert owner.post(f"/notifications/{sent['id']}/snooze", {"forS": 3_600}).status_code == 200
-    later(service, moved_clock, 3_500)
+    pass_time(service, moved_clock, 3_500)
     assert not receiver.got and waiting() == 0
-    later(service, moved_clock, 101)
+    pass_time(service, moved_clock, 101)
     assert waiting() == 1
-    later(service, moved_clock, 601)
+    pass_time(service, moved_clock, 601)
     service.work()
     assert len(receiver.got) == 1
     (got,) = receiver.got

@@ -13,68 +13,60 @@ from tests.support.channels import add_mail_address, add_webhook, confirm_path, 
 from tests.support.pages import signed_in
 from tests.support.push_service import Answer
 from tests.support.rows import each
-from tests.support.smtp_service import SmtpService
 
 
 @pytest.fixture
-def server():
-    made = SmtpService()
-    yield made
-    made.close()
+def service(make_service, mail_server, push_service, moved_clock):
+    return mail_service(make_service, mail_server, WEBPUSH_HOSTS=push_service.origin)
 
 
 @pytest.fixture
-def service(make_service, server, push_service, moved_clock):
-    return mail_service(make_service, server, WEBPUSH_HOSTS=push_service.origin)
-
-
-@pytest.fixture
-def address(service, owner, server):
+def address(service, owner, mail_server):
     """A confirmed address that gets everything."""
-    made = confirmed(service, owner, server, role="always", minPriority=1)
-    server.got.clear()
+    made = confirmed(service, owner, mail_server, role="always", minPriority=1)
+    mail_server.got.clear()
     return made
 
 
-def subjects(server):
-    return [mail["subject"] for mail in server.mails]
+def subjects(mail_server):
+    return [mail["subject"] for mail in mail_server.mails]
 
 
 # Confirmation
 
 
-def test_nothing_but_a_confirmation_goes_to_an_address_before_its_link_was_followed(service, owner, server):
+def test_nothing_but_a_confirmation_goes_to_an_address_before_its_link_was_followed(service, owner, mail_server):
     made = add_mail_address(owner, role="always", minPriority=1)
     assert (made["confirmed"], made["name"], made["preset"]) == (False, "ana@example.org", None)
     assert "secret" not in made
     assert owner.send().json["notification"]["status"] == "delivered"  # it is in the history, which is all there is
     service.work()
-    assert subjects(server) == ["Confirm this address"]
-    assert service.client.get(confirm_path(server)).status_code == 200  # a program looks at the link
+    assert subjects(mail_server) == ["Confirm this address"]
+    assert service.client.get(confirm_path(mail_server)).status_code == 200  # a program looks at the link
     assert not device(owner, made["id"])["confirmed"]
-    assert service.client.post(confirm_path(server)).status_code == 200
+    assert service.client.post(confirm_path(mail_server)).status_code == 200
     assert device(owner, made["id"])["confirmed"]
     owner.send()
     service.work()
-    assert subjects(server)[1:] == ["MCP - Backup"]
+    assert subjects(mail_server)[1:] == ["MCP - Backup"]
 
 
-def test_a_confirmation_is_good_for_seven_days(service, owner, server, moved_clock):
+def test_a_confirmation_is_good_for_seven_days(service, owner, mail_server, moved_clock):
     made = add_mail_address(owner)
     service.work()
-    path = confirm_path(server)
+    path = confirm_path(mail_server)
     moved_clock.advance(7 * 86_400 + 1)
     assert service.client.post(path).status_code == 404
     add_mail_address(owner)  # again
     service.work()
-    assert confirm_path(server) == path and service.client.post(path).status_code == 200
+    assert confirm_path(mail_server) == path and service.client.post(path).status_code == 200
     assert device(owner, made["id"])["confirmed"]
 
 
-def test_the_link_to_end_the_mails_in_a_confirmation_confirms_nothing(service, owner, server):
+def test_the_link_to_end_the_mails_in_a_confirmation_confirms_nothing(service, owner, mail_server):
     made = add_mail_address(owner)
     service.work()
-    path = confirm_path(server)
+    path = confirm_path(mail_server)
     one_click = {"List-Unsubscribe": "One-Click"}
     assert service.client.post(f"{path}/stop", data=one_click).status_code == 200
     assert device(owner, made["id"]) is None
@@ -87,33 +79,33 @@ def test_an_unknown_token_opens_nothing(service, token):
     assert service.client.post(f"/e/{token}").status_code in (200, 404)
 
 
-def test_a_confirmed_address_that_is_added_again_is_not_asked_again(service, owner, server, address):
+def test_a_confirmed_address_that_is_added_again_is_not_asked_again(service, owner, mail_server, address):
     assert add_mail_address(owner, role="fallback")["id"] == address["id"]
     service.work()
-    assert not server.got and device(owner, address["id"])["confirmed"]
+    assert not mail_server.got and device(owner, address["id"])["confirmed"]
 
 
-def test_a_removed_address_gets_no_confirmation(service, owner, server):
+def test_a_removed_address_gets_no_confirmation(service, owner, mail_server):
     owner.delete(f"/devices/{add_mail_address(owner)['id']}")
     service.work()
-    assert not server.got
+    assert not mail_server.got
 
 
 # Roles
 
 
-def test_an_address_is_mailed_what_no_phone_took(service, owner, server, browser, moved_clock):
-    confirmed(service, owner, server, afterS=60)
-    server.got.clear()
+def test_an_address_is_mailed_what_no_phone_took(service, owner, mail_server, browser, moved_clock):
+    confirmed(service, owner, mail_server, afterS=60)
+    mail_server.got.clear()
     browser.answers[:] = [Answer(503) for _ in range(9)]
     owner.post("/notifications/send", {"title": "Disk", "body": "full", "priority": 5})
     moved_clock.advance(61)
     service.work()
     service.work()
-    assert subjects(server) == ["MCP - Disk"]
+    assert subjects(mail_server) == ["MCP - Disk"]
 
 
-def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, server, address, moved_clock):
+def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_server, address, moved_clock):
     sent = {"title": "Disk", "body": "full", "acknowledge": {"everyS": 60, "forS": 600}}
     id_ = owner.post("/notifications/send", sent).json["notification"]["id"]
     service.work()
@@ -123,25 +115,25 @@ def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, server
         service.work()
     owner.post(f"/notifications/{id_}/acknowledge")
     service.work()
-    assert subjects(server) == ["MCP - Disk"] * 3
-    ids = [mail["message-id"] for mail in server.mails]
+    assert subjects(mail_server) == ["MCP - Disk"] * 3
+    ids = [mail["message-id"] for mail in mail_server.mails]
     assert len({*ids}) == 3
 
 
-def test_the_digest_of_quiet_hours_is_mailed(service, owner, server, address, moved_clock):
+def test_the_digest_of_quiet_hours_is_mailed(service, owner, mail_server, address, moved_clock):
     alert = service.alert("--frequency", "1h")
     alert.post({"title": "a"})
     alert.post({"title": "b"})
     moved_clock.advance(3_700)
     service.work()
     service.work()
-    (mail,) = server.mails
+    (mail,) = mail_server.mails
     assert mail["subject"] == "MCP - 2 notifications"
     assert mail.get_body(("plain",)).get_content().replace("\r\n", "\n").startswith("a: Backups\nb: Backups\n")
 
 
-def test_a_phone_does_not_wait_for_the_mail(service, owner, server, address, push_service, browser):
-    server.behaves = "hangs"
+def test_a_phone_does_not_wait_for_the_mail(service, owner, mail_server, address, push_service, browser):
+    mail_server.behaves = "hangs"
     assert owner.send().json["notification"]["status"] == "delivered" and browser.pushes
 
 
@@ -149,7 +141,7 @@ def test_a_phone_does_not_wait_for_the_mail(service, owner, server, address, pus
 
 
 def test_two_hundred_events_in_an_hour_make_sixty_mails_and_one_that_says_how_many_more(
-    service, owner, server, address, moved_clock
+    service, owner, mail_server, address, moved_clock
 ):
     moved_clock.advance(3_600)  # the confirmation was an hour ago
     alert = service.alert()
@@ -160,29 +152,29 @@ def test_two_hundred_events_in_an_hour_make_sixty_mails_and_one_that_says_how_ma
         service.work()
     for _ in range(6):
         service.work()
-    sent = [one for one in subjects(server) if "more" not in one]
+    sent = [one for one in subjects(mail_server) if "more" not in one]
     assert len(sent) == 60
     moved_clock.advance(3_600)
     service.work()
     service.work()
-    assert [one for one in subjects(server) if "more" in one] == ["MCP - 140 more"]
-    assert len(server.got) == 61
-    assert "140 more notifications were not mailed" in server.mails[-1].get_body(("plain",)).get_content()
+    assert [one for one in subjects(mail_server) if "more" in one] == ["MCP - 140 more"]
+    assert len(mail_server.got) == 61
+    assert "140 more notifications were not mailed" in mail_server.mails[-1].get_body(("plain",)).get_content()
     alert.post({"title": "next"})
     service.work()
-    assert subjects(server)[-1] == "MCP - next"
+    assert subjects(mail_server)[-1] == "MCP - next"
 
 
-def test_what_was_not_mailed_says_so(service, owner, server, address, monkeypatch):
+def test_what_was_not_mailed_says_so(service, owner, mail_server, address, monkeypatch):
     monkeypatch.setattr(mail_limits, "MAX_MAILS", 1)  # the confirmation was one
     owner.send()
     service.work()
-    assert owner.listed()[0]["status"] == "failed" and not server.got
+    assert owner.listed()[0]["status"] == "failed" and not mail_server.got
     delivery = owner.get(f"/notifications/{owner.listed()[0]['id']}").json["notification"]["deliveries"][0]
     assert delivery["error"].startswith("60 mails were sent within an hour")
 
 
-def test_confirmations_count_and_are_refused_beyond(service, owner, server, monkeypatch):
+def test_confirmations_count_and_are_refused_beyond(service, owner, mail_server, monkeypatch):
     monkeypatch.setattr(mail_limits, "MAX_MAILS", 2)
     for name in ("a", "b"):
         add_mail_address(owner, f"{name}@example.org")
@@ -202,29 +194,29 @@ def test_within_any_hour_there_are_no_more_than_sixty(service, owner, moved_cloc
     assert all(sum(at - HOUR_MS < other <= at for other in taken) <= 60 for at in taken)
 
 
-def test_another_try_takes_no_place(service, owner, server, address, moved_clock, monkeypatch):
+def test_another_try_takes_no_place(service, owner, mail_server, address, moved_clock, monkeypatch):
     monkeypatch.setattr(mail_limits, "MAX_MAILS", 2)
-    server.behaves = "451"
+    mail_server.behaves = "451"
     owner.send()
     service.work()
-    server.behaves = ""
+    mail_server.behaves = ""
     moved_clock.advance(31)
     service.work()
-    assert len(server.got) == 1
+    assert len(mail_server.got) == 1
 
 
 # Tests
 
 
-def test_the_test_of_an_address_is_mailed_in_the_background(service, server):
+def test_the_test_of_an_address_is_mailed_in_the_background(service, mail_server):
     visitor, owner = signed_in(service), service.caller()
-    address = confirmed(service, owner, server)
-    server.got.clear()
+    address = confirmed(service, owner, mail_server)
+    mail_server.got.clear()
     answer = visitor.post(f"/app/devices/{address['id']}/test", {})
-    assert answer.status_code == 303 and not server.got
+    assert answer.status_code == 303 and not mail_server.got
     service.work()
-    assert subjects(server) == ["MCP - Test"]
-    server.behaves, server.at = "550", "RCPT"
+    assert subjects(mail_server) == ["MCP - Test"]
+    mail_server.behaves, mail_server.at = "550", "RCPT"
     visitor.post(f"/app/devices/{address['id']}/test", {})
     service.work()
     assert device(owner, address["id"])["lastError"] == "The mail server answered 550 (Not today)."
@@ -234,20 +226,20 @@ def test_the_test_of_an_address_is_mailed_in_the_background(service, server):
 # Crashes and processes
 
 
-def test_a_mail_whose_process_died_is_sent_when_its_lease_ends(service, owner, server, moved_clock, monkeypatch):
+def test_a_mail_whose_process_died_is_sent_when_its_lease_ends(service, owner, mail_server, moved_clock, monkeypatch):
     add_mail_address(owner)
     with monkeypatch.context() as patch:
         patch.setattr(mails, "_sent", lambda mail: 1 / 0)  # as kill -9, after the claim
         service.work()
-    assert not server.got
+    assert not mail_server.got
     service.work()
-    assert not server.got  # nobody takes it before its lease ends
+    assert not mail_server.got  # nobody takes it before its lease ends
     moved_clock.advance(31)
     service.work()
-    assert len(server.got) == 1
+    assert len(mail_server.got) == 1
 
 
-def test_two_processes_send_each_mail_once(service, owner, server, address):
+def test_two_processes_send_each_mail_once(service, owner, mail_server, address):
     for _ in range(5):
         owner.send()
     now, ready = clock.now_ms(), threading.Barrier(2)
@@ -263,21 +255,21 @@ def test_two_processes_send_each_mail_once(service, owner, server, address):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(server.got) == 5
+    assert len(mail_server.got) == 5
 
 
-def test_a_mail_and_a_chat_beside_each_other(make_service, server, moved_clock):
-    service = mail_service(make_service, server, CHANNEL_HOSTS="http://127.0.0.1:9")
+def test_a_mail_and_a_chat_beside_each_other(make_service, mail_server, moved_clock):
+    service = mail_service(make_service, mail_server, CHANNEL_HOSTS="http://127.0.0.1:9")
     service.account(OWNER)
     owner = service.caller()
-    confirmed(service, owner, server)
-    server.got.clear()
+    confirmed(service, owner, mail_server)
+    mail_server.got.clear()
     add_webhook(owner, "http://127.0.0.1:9/x", role="always")
     owner.post("/notifications/send", {"title": "Disk", "body": "full", "priority": 5})
     moved_clock.advance(301)
     service.work()
     service.work()
-    assert subjects(server) == ["MCP - Disk"]
+    assert subjects(mail_server) == ["MCP - Disk"]
 
 
 # Doctor
@@ -287,9 +279,9 @@ def checked(service):
     return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "E-mail")
 
 
-def test_doctor_connects_and_signs_in_and_mails_nothing(service, server):
+def test_doctor_connects_and_signs_in_and_mails_nothing(service, mail_server):
     assert checked(service) == ("ok", "the mail server takes the connection and the sign-in.")
-    assert server.connections and not server.got
+    assert mail_server.connections and not mail_server.got
 
 
 @pytest.mark.parametrize(
@@ -300,10 +292,10 @@ def test_doctor_connects_and_signs_in_and_mails_nothing(service, server):
         ("closes", "", "The mail server could not be reached: it closed the connection."),
     ],
 )
-def test_doctor_says_what_is_wrong_with_the_mail_server(make_service, server, behaves, at, said):
-    server.offers = ("AUTH PLAIN",)
-    service = make_service(SMTP_URL=server.url("u:p@"), SMTP_FROM="bell@example.org")
-    server.behaves, server.at = behaves, at
+def test_doctor_says_what_is_wrong_with_the_mail_server(make_service, mail_server, behaves, at, said):
+    mail_server.offers = ("AUTH PLAIN",)
+    service = make_service(SMTP_URL=mail_server.url("u:p@"), SMTP_FROM="bell@example.org")
+    mail_server.behaves, mail_server.at = behaves, at
     assert checked(service) == ("bad", said)
 
 

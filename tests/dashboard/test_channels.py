@@ -6,34 +6,13 @@ import pytest
 
 from tests.support.channels import confirm_path, confirmed, mail_service
 from tests.support.pages import signed_in
-from tests.support.smtp_service import SmtpService
-from tests.support.webhook_service import WebhookService
 
 CHANNEL = "/app/devices/channel"
 
 
 @pytest.fixture
-def server():
-    made = SmtpService()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def receiver():
-    made = WebhookService()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def service(make_service, server, receiver, moved_clock):
-    return mail_service(make_service, server, CHANNEL_HOSTS=receiver.origin)
-
-
-@pytest.fixture
-def owner(service):
-    return signed_in(service)
+def service(make_service, mail_server, receiver, moved_clock):
+    return mail_service(make_service, mail_server, CHANNEL_HOSTS=receiver.origin)
 
 
 def channels(owner):
@@ -72,26 +51,26 @@ def test_what_it_got_last_and_why_not_are_shown(service, owner, receiver):
     assert "The webhook answered 404 (no_service)." in channels(owner) and "Disk full" in channels(owner)
 
 
-def test_a_mail_address_is_added_confirmed_by_its_link_and_may_be_asked_again(service, owner, server):
+def test_a_mail_address_is_added_confirmed_by_its_link_and_may_be_asked_again(service, owner, mail_server):
     owner.post(CHANNEL, {"kind": "email", "address": "ana@example.org", "when": "300"})
     assert "Not confirmed" in channels(owner) and "What nothing else has after 5 min" in channels(owner)
     service.work()
     (device,) = listed(service)
     owner.post(f"/app/devices/{device['id']}/confirm", {})
     service.work()
-    assert len(server.got) == 2
-    path = confirm_path(server)
+    assert len(mail_server.got) == 2
+    path = confirm_path(mail_server)
     page = service.client.get(path).text
     assert "ana@example.org" in page and "Confirm this address" in page and page.count("<button") == 1
     assert "This address is confirmed." in service.client.post(path).text
     assert "Not confirmed" not in channels(owner)
 
 
-def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, server):
-    confirmed(service, service.caller(), server)
+def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, mail_server):
+    confirmed(service, service.caller(), mail_server)
     service.caller().post("/notifications/send", {"title": "t", "body": "b", "priority": 5})
     service.work()
-    path = re.search(r"<http://127\.0\.0\.1:8000(.*)>", server.mails[-1]["list-unsubscribe"])[1]
+    path = re.search(r"<http://127\.0\.0\.1:8000(.*)>", mail_server.mails[-1]["list-unsubscribe"])[1]
     assert "Stop the mails to this address" in service.client.get(path).text and listed(service)
     assert "This address gets no more mails." in service.client.post(path).text and not listed(service)
     assert "This address gets no more mails." in service.client.post(path).text

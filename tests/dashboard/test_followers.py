@@ -33,10 +33,6 @@ def pages(service, caller):
     }
 
 
-def action_of(page, what):
-    return next(e.attributes["action"] for e in page.elements if what in (e.attributes.get("action") or ""))
-
-
 def test_each_kind_is_shared_accepted_on_home_and_left_on_settings(owner, other, pages):
     for path, leads_here in pages.items():
         assert path in [e.attributes.get("href") for e in owner.page(leads_here).elements], leads_here
@@ -44,7 +40,7 @@ def test_each_kind_is_shared_accepted_on_home_and_left_on_settings(owner, other,
         assert OTHER in shown.main and "Invited" in shown.main
         home = other.page("/app/")
         assert OWNER in home.main and "Invitations" in home.main
-        accept = action_of(home, "/accept")
+        accept = home.action_of("/accept")
         accepted = other.done(accept, {}, leads_to="/app/")
         assert "Invitations" not in accepted.main
         assert "Invited" not in owner.page(path).main
@@ -59,10 +55,10 @@ def test_an_invitation_is_declined_on_home_and_a_follower_removed(owner, other, 
     path = next(iter(pages))
     owner.done(path, {"email": OTHER}, leads_to=path)
     home = other.page("/app/")
-    decline = action_of(home, "/leave")
+    decline = home.action_of("/leave")
     assert "Invitations" not in other.done(decline, {}, leads_to="/app/").main
     shown = owner.done(path, {"email": OTHER}, leads_to=path)
-    remove = action_of(shown, "/remove")
+    remove = shown.action_of("/remove")
     assert OTHER not in owner.done(remove, {}, leads_to=path).main.partition("no longer")[2]
     assert "Invitations" not in other.page("/app/").main
 

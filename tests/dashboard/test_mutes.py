@@ -31,20 +31,16 @@ def listed(caller):
     return caller.get("/mutes").json["mutes"]
 
 
-def action_of(page, what):
-    return next(e.attributes["action"] for e in page.elements if what in (e.attributes.get("action") or ""))
-
-
 def test_one_press_mutes_what_a_page_is_about_and_another_ends_it(owner, caller, senders, moved_clock):
     for what, path in senders.items():
         page = owner.page(path)
         assert "Mute 1 h" in page.main, path
-        action = action_of(page, "/app/mutes?")
+        action = page.action_of("/app/mutes?")
         muted = owner.done(action, {"what": what}, leads_to=path)
         assert "Muted until 11:00" in muted.main, path
         (one,) = listed(caller)
         assert (f"{one['what']}:{one['subject']}", one["until"]) == (what, moved_clock.ms + HOUR_S * 1000)
-        ended = owner.done(action_of(muted, "/app/mutes/"), {}, leads_to=path)
+        ended = owner.done(muted.action_of("/app/mutes/"), {}, leads_to=path)
         assert "Mute 1 h" in ended.main and listed(caller) == []
 
 
@@ -103,7 +99,7 @@ def test_home_says_what_is_muted_until_when_and_ends_it(service, owner, caller, 
     assert "Everything is muted until 11:00" in home.main and "Disk is muted until 12:00" in home.main
     assert home.main.count("is muted until") == 2
     while "is muted until" in home.main:
-        home = owner.done(action_of(home, "/app/mutes/"), {}, leads_to="/app/")
+        home = owner.done(home.action_of("/app/mutes/"), {}, leads_to="/app/")
     assert [one.get("cron") for one in listed(caller)] == ["0 2 * * sun"]
 
 
@@ -113,9 +109,9 @@ def test_a_notifications_page_mutes_its_alert_and_undoes_it(service, owner, call
     path = f"/app/notifications/{id_}"
     page = notification_page(owner, id_)
     assert "Mute this alert 1 h" in page.main
-    muted = owner.done(action_of(page, "/app/mutes?"), {"what": f"alert:{hook.id}"}, leads_to=path)
+    muted = owner.done(page.action_of("/app/mutes?"), {"what": f"alert:{hook.id}"}, leads_to=path)
     assert "Muted until 11:00End" in muted.main
-    owner.done(action_of(muted, "/app/mutes/"), {}, leads_to=path)
+    owner.done(muted.action_of("/app/mutes/"), {}, leads_to=path)
     assert listed(caller) == []
     sent = caller.send().json["notification"]["id"]
     assert "Mute this alert" not in notification_page(owner, sent).main

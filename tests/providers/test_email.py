@@ -18,21 +18,14 @@ ADDRESS = "ana@example.org"
 
 
 @pytest.fixture
-def server():
-    made = SmtpService()
-    yield made
-    made.close()
+def service(make_service, mail_server, moved_clock):
+    return mail_service(make_service, mail_server)
 
 
 @pytest.fixture
-def service(make_service, server, moved_clock):
-    return mail_service(make_service, server)
-
-
-@pytest.fixture
-def address(service, owner, server):
+def address(service, owner, mail_server):
     """A confirmed address that gets everything."""
-    return confirmed(service, owner, server, role="always", minPriority=1)
+    return confirmed(service, owner, mail_server, role="always", minPriority=1)
 
 
 def plain(mail):
@@ -40,22 +33,22 @@ def plain(mail):
     return mail.get_body(("plain",)).get_content().replace("\r\n", "\n")
 
 
-def mailed(service, owner, server, title="Backup", body="finished", **more):
+def mailed(service, owner, mail_server, title="Backup", body="finished", **more):
     """Send this; the mail that comes."""
-    server.got.clear()
+    mail_server.got.clear()
     answer = owner.post("/notifications/send", {"title": title, "body": body, **more})
     assert answer.json["notification"]["status"] == "pending"  # no request mails
-    assert not server.got
+    assert not mail_server.got
     service.work()
-    (mail,) = server.mails
+    (mail,) = mail_server.mails
     return mail
 
 
 # The message
 
 
-def test_a_mail_has_a_subject_a_text_and_the_same_as_html(service, owner, server, address, moved_clock):
-    mail = mailed(service, owner, server, "Disk", "91 %\nof <b>nas</b>", url="https://example.com/?a=1&b=2")
+def test_a_mail_has_a_subject_a_text_and_the_same_as_html(service, owner, mail_server, address, moved_clock):
+    mail = mailed(service, owner, mail_server, "Disk", "91 %\nof <b>nas</b>", url="https://example.com/?a=1&b=2")
     assert (mail["subject"], mail["to"], mail["from"]) == ("MCP - Disk", ADDRESS, "Bell <bell@example.org>")
     assert parsedate_to_datetime(mail["date"]).timestamp() == moved_clock.ms // 1000
     id_ = owner.listed()[0]["id"]
@@ -66,7 +59,7 @@ def test_a_mail_has_a_subject_a_text_and_the_same_as_html(service, owner, server
     html = mail.get_body(("html",)).get_content().replace("\r\n", "\n")
     assert "91 %<br>\nof &lt;b&gt;nas&lt;/b&gt;" in html
     assert '<a href="https://example.com/?a=1&amp;b=2"' in html and "<b>" not in html
-    assert server.got[0][1] == [ADDRESS] and owner.listed()[0]["status"] == "delivered"
+    assert mail_server.got[0][1] == [ADDRESS] and owner.listed()[0]["status"] == "delivered"
 
 
 HOSTILE = [
@@ -84,21 +77,21 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("title, body", [row[1:] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
-def test_every_text_makes_one_well_formed_message(service, owner, server, address, title, body):
-    mail = mailed(service, owner, server, title, body)
+def test_every_text_makes_one_well_formed_message(service, owner, mail_server, address, title, body):
+    mail = mailed(service, owner, mail_server, title, body)
     assert not mail.defects and not any(part.defects for part in mail.walk())
     assert [part.get_content_type() for part in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert mail["bcc"] is None and mail["to"] == ADDRESS and len(mail.get_all("subject")) == 1
     assert "".join(mail["subject"].split()) == "".join(f"MCP - {title}".split())
     lines = body.replace("\r\n", "\n")
     assert plain(mail).startswith(lines)
-    raw = server.got[0][2]
+    raw = mail_server.got[0][2]
     assert raw.isascii() and max(map(len, raw.split(b"\r\n"))) <= 998 and b"\n" not in raw.replace(b"\r\n", b"")
     assert "<script>" not in mail.get_body(("html",)).get_content()
 
 
-def test_buttons_are_links_to_pages_that_press_nothing_when_they_are_opened(service, owner, server, address):
-    mail = mailed(service, owner, server, priority=5, actions=[{"label": "Yes", "answer": "yes"}])
+def test_buttons_are_links_to_pages_that_press_nothing_when_they_are_opened(service, owner, mail_server, address):
+    mail = mailed(service, owner, mail_server, priority=5, actions=[{"label": "Yes", "answer": "yes"}])
     assert mail["importance"] == "high"
     (line,) = [one for one in plain(mail).split("\n") if one.startswith("Yes: ")]
     path = line.removeprefix("Yes: http://127.0.0.1:8000")
@@ -113,8 +106,8 @@ def test_a_long_address_that_ends_the_mails_is_not_encoded():
     assert f"\r\nList-Unsubscribe: <{stop}>\r\n".encode() in raw
 
 
-def test_one_press_in_the_mail_program_ends_the_mails(service, owner, server, address):
-    mail = mailed(service, owner, server)
+def test_one_press_in_the_mail_program_ends_the_mails(service, owner, mail_server, address):
+    mail = mailed(service, owner, mail_server)
     assert mail["list-unsubscribe-post"] == "List-Unsubscribe=One-Click"
     path = mail["list-unsubscribe"].removeprefix("<http://127.0.0.1:8000").removesuffix(">")
     assert service.client.get(path).status_code == 200 and device(owner, address["id"])
@@ -157,28 +150,28 @@ def test_without_a_server_the_kind_is_refused_with_that_sentence(make_service, m
     ],
 )
 def test_what_a_server_answers_is_retried_or_failed_and_shown(
-    service, owner, server, address, moved_clock, monkeypatch, behaves, at, status, said
+    service, owner, mail_server, address, moved_clock, monkeypatch, behaves, at, status, said
 ):
     monkeypatch.setattr(mails, "DEADLINE_S", 2.2)
-    server.behaves, server.at = behaves, at
-    server.got.clear()
+    mail_server.behaves, mail_server.at = behaves, at
+    mail_server.got.clear()
     assert owner.send().json["notification"]["status"] == "pending"
     service.work()
     assert owner.listed()[0]["status"] == status
     assert device(owner, address["id"])["lastError"].startswith(said)
-    server.behaves = ""
+    mail_server.behaves = ""
     moved_clock.advance(31)
     service.work()
-    assert len(server.got) == (1 if status == "pending" else 0)
+    assert len(mail_server.got) == (1 if status == "pending" else 0)
     assert (device(owner, address["id"])["lastError"] is None) == (status == "pending")
 
 
-def test_a_server_that_is_not_there_is_tried_again(make_service, moved_clock, server):
-    service = mail_service(make_service, server)
+def test_a_server_that_is_not_there_is_tried_again(make_service, moved_clock, mail_server):
+    service = mail_service(make_service, mail_server)
     service.account()
     owner = service.caller()
-    made = confirmed(service, owner, server, role="always", minPriority=1)
-    server.close()
+    made = confirmed(service, owner, mail_server, role="always", minPriority=1)
+    mail_server.close()
     owner.send()
     service.work()
     assert owner.listed()[0]["status"] == "pending"
@@ -187,58 +180,58 @@ def test_a_server_that_is_not_there_is_tried_again(make_service, moved_clock, se
     )
 
 
-def settings(server, user="", password="", is_tls=False, host="127.0.0.1"):
-    return smtp.SmtpServer(is_tls, host, server.port, user, password, "bell@example.org")
+def settings(mail_server, user="", password="", is_tls=False, host="127.0.0.1"):
+    return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, "bell@example.org")
 
 
 def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
-    server = SmtpService(authority.context(), offers=("STARTTLS", "AUTH PLAIN"))
-    answer = smtp.send(settings(server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
-    assert answer.error is None and server.was_encrypted == [True] and server.passwords
-    server.close()
+    mail_server = SmtpService(authority.context(), offers=("STARTTLS", "AUTH PLAIN"))
+    answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    assert answer.error is None and mail_server.was_encrypted == [True] and mail_server.passwords
+    mail_server.close()
 
 
 def test_smtps_is_encrypted_from_the_first_byte(authority, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
-    server = SmtpService(authority.context(), is_tls=True)
-    answer = smtp.send(settings(server, is_tls=True), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
-    assert answer.error is None and server.was_encrypted == [True]
-    server.close()
+    mail_server = SmtpService(authority.context(), is_tls=True)
+    answer = smtp.send(settings(mail_server, is_tls=True), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    assert answer.error is None and mail_server.was_encrypted == [True]
+    mail_server.close()
 
 
 @pytest.mark.parametrize("is_tls", [True, False])
 def test_a_certificate_that_is_not_trusted_gets_no_mail_and_no_password(authority, is_tls, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", certifi.where)
-    server = SmtpService(authority.context(), is_tls=is_tls, offers=("STARTTLS", "AUTH PLAIN"))
-    answer = smtp.send(settings(server, "u", "p", is_tls), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    mail_server = SmtpService(authority.context(), is_tls=is_tls, offers=("STARTTLS", "AUTH PLAIN"))
+    answer = smtp.send(settings(mail_server, "u", "p", is_tls), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
     assert (answer.outcome.value, answer.error) == (
         "configuration",
         "The mail server could not be reached: its certificate is not trusted.",
     )
-    assert not server.got and not server.passwords
-    server.close()
+    assert not mail_server.got and not mail_server.passwords
+    mail_server.close()
 
 
 def test_a_certificate_of_another_name_is_not_trusted(authority, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
-    server = SmtpService(authority.context(), is_tls=True)
-    answer = smtp.send(settings(server, is_tls=True, host="127.0.0.2"), ADDRESS, b"", 5)
+    mail_server = SmtpService(authority.context(), is_tls=True)
+    answer = smtp.send(settings(mail_server, is_tls=True, host="127.0.0.2"), ADDRESS, b"", 5)
     assert answer.error
-    server.close()
+    mail_server.close()
 
 
-def test_a_password_is_not_sent_without_encryption_to_another_machine(server, monkeypatch):
+def test_a_password_is_not_sent_without_encryption_to_another_machine(mail_server, monkeypatch):
     monkeypatch.setattr(smtp, "THIS_MACHINE", ())
-    server.offers = ("AUTH PLAIN",)
-    answer = smtp.send(settings(server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
-    assert answer.outcome.value == "configuration" and "STARTTLS" in answer.error and not server.passwords
-    assert smtp.send(settings(server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5).error is None  # there is none to lose
+    mail_server.offers = ("AUTH PLAIN",)
+    answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    assert answer.outcome.value == "configuration" and "STARTTLS" in answer.error and not mail_server.passwords
+    assert smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5).error is None  # none to lose
 
 
-def test_a_refused_password_is_the_operators_fault(server):
-    server.offers, server.behaves, server.at = ("AUTH PLAIN",), "535", "AUTH"
-    answer = smtp.send(settings(server, "u", "p"), ADDRESS, b"", 5)
+def test_a_refused_password_is_the_operators_fault(mail_server):
+    mail_server.offers, mail_server.behaves, mail_server.at = ("AUTH PLAIN",), "535", "AUTH"
+    answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"", 5)
     assert (answer.outcome.value, answer.error) == (
         "configuration",
         "The mail server refused name or password (535). Check SMTP_URL.",
@@ -246,10 +239,10 @@ def test_a_refused_password_is_the_operators_fault(server):
 
 
 def test_the_service_trusts_what_ssl_cert_file_names(make_service, authority, moved_clock):
-    server = SmtpService(authority.context(), is_tls=True)
-    service = mail_service(make_service, server, SSL_CERT_FILE=authority.ca_file)
+    mail_server = SmtpService(authority.context(), is_tls=True)
+    service = mail_service(make_service, mail_server, SSL_CERT_FILE=authority.ca_file)
     service.account(OWNER)
     add_mail_address(service.caller())
     service.work()
-    assert len(server.got) == 1 and isinstance(authority.context(), ssl.SSLContext)
-    server.close()
+    assert len(mail_server.got) == 1 and isinstance(authority.context(), ssl.SSLContext)
+    mail_server.close()

@@ -18,17 +18,9 @@ from tests.support.channels import add_webhook, device
 from tests.support.listener import ignore, listening
 from tests.support.rows import each
 from tests.support.server import wait_until
-from tests.support.webhook_service import WebhookService
 
 HOPS = "X-Pocketbell-Hops"
 NASTY = "<!channel> *a* _b_ `c` [d](https://evil.example) @everyone & <b>x</b> ~s~ ||p|| > # h"
-
-
-@pytest.fixture
-def receiver():
-    server = WebhookService()
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -157,6 +157,10 @@ class Page(HTMLParser):
             if element.tag == tag and attributes.items() <= element.attributes.items()
         ]
 
+    def action_of(self, what):
+        """The address of the first form whose address has this in it."""
+        return next(e.attributes["action"] for e in self.elements if what in (e.attributes.get("action") or ""))
+
     def said(self, role):
         """The texts of the elements with a role: `alert` says what is wrong, `status` what was done."""
         return [element.text for element in self.elements if element.attributes.get("role") == role]
