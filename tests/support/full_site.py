@@ -7,7 +7,7 @@ from core import alerts, firing, local_time, pictures
 from models import Account, new_id, sha256_of
 from process import clock
 from process.clock import DAY_MS
-from store import alert_events
+from store import alert_events, mutes
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, run, transaction
 from tests.support.picture_files import png
@@ -21,6 +21,7 @@ KEYS, REVOKED_KEYS, ALERTS, SESSIONS, SERIES = 40, 15, 40, 12, 60
 PICTURED = range(ROWS - 9, ROWS)  # numbers of notifications of all kinds
 PICTURE = png()
 
+SENDERS = {"alert": "alert", "key": "api_key", "heartbeat": "heartbeat"}  # the table of each that is muted
 OFFLINE = "/app/static/offline.html"
 LONG_NAME = "W" * 100
 LONG_EMAIL = f"{'long' * 58}@name.localhost"
@@ -78,6 +79,7 @@ class Full:
             self._add_payloads()
             self._add_heartbeats()
             self._add_rules()
+            self._add_mutes()
 
     def _insert(self, table, rows):
         names = list(rows[0])
@@ -223,6 +225,14 @@ class Full:
         firings = [{"rule_seq": 1, "began_at": began, "ended_at": ended} for began, ended in reversed(times)]
         firings += [{"rule_seq": seq, "began_at": self.now - MINUTE_MS, "ended_at": None} for seq in (1, 2, 4, 5)]
         self._insert("firing", firings)
+
+    def _add_mutes(self):
+        """Of everything, for a while and again and again; and of one of each kind of sender."""
+        ends, again = {"until": self.now + DAY_MS}, {"cron": "*/59 1,3,5-23/7 1-7 */2 sun", "for_s": 60}
+        for what, times in (("all", ends), ("all", again), ("alert", ends), ("key", ends), ("heartbeat", again)):
+            subject_seq = what != "all" and run(f"SELECT min(seq) FROM {SENDERS[what]}").fetchone()[0]
+            values = {"what": what, "subject_seq": int(subject_seq), "mode": "history", "urgent_passes": 0}
+            mutes.add(self.account, values | times, self.now)
 
     def _put(self, name, payload):
         values = {"alert_seq": 1 + self.alerts.index(self.alert_ids[name]), "payload": payload}
