@@ -18,7 +18,7 @@ from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
 # What quiet hours and frequencies hold; others only mutes do.
-FOLLOWERS = (AlertSender, HeldGroup, Beat, Rule, Follower, SnoozedSender)
+HELD_SENDERS = (AlertSender, HeldGroup, Beat, Rule, Follower, SnoozedSender)
 PUSH, KEEP = "push", "keep"  # beside HOLD: what becomes of a notification; KEEP: it is only for the history
 MAX_ENDS = 100  # of windows and mutes in turn: they may follow each other without a gap
 
@@ -80,7 +80,7 @@ def fate(sender: Sender, priority: int | None, mutes: Mutes, now: int) -> str:
 
     A mute that keeps it to the history is stronger than quiet hours, and weaker than a mute that holds.
     """
-    if not mutes and not (isinstance(sender, FOLLOWERS) and (sender.quiet_hours or sender.frequency != AT_ONCE)):
+    if not mutes and not (isinstance(sender, HELD_SENDERS) and (sender.quiet_hours or sender.frequency != AT_ONCE)):
         return PUSH  # as with most
     muting = [mute for mute in _that_name(sender.subject, priority, mutes) if ends_at(mute, now) is not None]
     if any(mute.mode == HOLD for mute in muting):
@@ -106,7 +106,7 @@ def what_holds(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes) -
     """
     number = priority or DEFAULT_PRIORITY
     holding = tuple(mute for mute in _that_name(sender.subject, priority, mutes) if mute.mode == HOLD)
-    if not isinstance(sender, FOLLOWERS):
+    if not isinstance(sender, HELD_SENDERS):
         return AT_ONCE, Holds(None, holding, sender.time_zone)
     passes = number == MIN_PRIORITY or (number == MAX_PRIORITY and sender.urgent_passes_quiet_hours)
     is_collected = MIN_PRIORITY < number <= DEFAULT_PRIORITY

@@ -6,7 +6,7 @@ formats.
 
 from core import alarms, buttons, fetching, holding, local_time, pictures, retries, storage
 from core.devices import awake
-from core.holding import FOLLOWERS, PUSH
+from core.holding import HELD_SENDERS, PUSH
 from store import alarms as stored_alarms
 from store import copies, deliveries, fallbacks, followers, held_notifications, notifications
 from store import mutes as stored_mutes
@@ -38,7 +38,7 @@ def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int
     Of those in their quiet hours, and of all if a mute keeps it to the history, it says so. Call in `transaction()`.
     """
     fate = PUSH
-    if found.has_mutes or type(sender) in FOLLOWERS:
+    if found.has_mutes or type(sender) in HELD_SENDERS:
         mutes = stored_mutes.of_account(sender.account_seq) if found.has_mutes else ()
         fate = holding.fate(sender, priority, mutes, now)
         if fate == HOLD:

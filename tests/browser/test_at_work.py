@@ -51,6 +51,29 @@ def test_a_new_owner_gets_a_notification_on_the_screen_within_six_taps(site, ope
     assert 3 <= phone.taps() <= MAX_TAPS
 
 
+@pytest.mark.shows_notifications
+def test_who_is_invited_rings_within_six_taps_and_finds_what_others_share(site, open_context, push_service):
+    hook = site.service.alert(email=site.service.account("ana@example.org"))
+    site.service.flask("follow", "invite", "ana@example.org", f"alert:{hook.id}", "bob@example.org")
+    link = site.service.flask("account", "invite", "bob@example.org").output.strip()
+    phone = Phone(site, open_context(), push_service, is_signed_in=False)
+    page = phone.page
+    page.goto(site.base + urlsplit(link).path)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Save password").click()
+    expect(page).to_have_url(f"{site.base}/app/devices/this")
+    enable_button(page).click()
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_role("heading", name="It works")).to_be_visible()
+    assert len(phone.subscription.messages) == 1
+    assert 3 <= phone.taps() <= MAX_TAPS
+    phone.go("/app/").get_by_role("button", name="Accept Backups").click()
+    expect(page.get_by_role("heading", name="Invitations")).to_have_count(0)
+    hook.post({"message": "full"})
+    site.service.work()
+    assert len(phone.subscription.messages) == 2
+
+
 def test_the_first_steps_check_themselves_and_disappear_when_all_are_done(phone, site):
     done = phone.go("/app/").get_by_text("steps done")
     expect(done).to_contain_text("1 of 5")

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import accounts, deletion, people
+from core import accounts, deletion, people, scheduled
 from process import clock
 from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, account_set, seq_of
@@ -209,6 +209,19 @@ def test_sessions_end_with_disabling_and_do_not_come_back(service, owner, admini
         accounts.start_session(account, "Chrome", clock.now_ms())
     enable()
     assert accounts.session_account(token, clock.now_ms()) is None and not Session.of_account(seq_of(), 0)
+
+
+def test_a_scheduled_send_whose_account_is_disabled_as_its_turn_comes_is_not_released(
+    service, owner, administrator, moved_clock, monkeypatch
+):
+    id_ = send_at(owner, moved_clock.ms + 1_000)
+    moved_clock.advance(2)
+    disable()
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduled.queries, "next_account", lambda after, now: seq_of())  # it was found before
+        scheduled._release_some()
+    enable()
+    assert owner.get(f"/notifications/{id_}").json["notification"]["status"] == "held"
 
 
 def test_keys_and_addresses_work_again_after_enabling(service, owner, administrator):
