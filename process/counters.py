@@ -50,7 +50,7 @@ def count(what: str, *labels: str) -> None:
 
 
 def observe(what: str, took_s: float, label: str) -> None:
-    """Note one more of `what`, with how long it took. It is counted later, with others: that takes half the instructions."""
+    """Note one more of `what`, with how long it took. It is counted later, which takes half as long."""
     _observed.append((what, label, took_s))
 
 
