@@ -1,4 +1,4 @@
-"""The forms for channels on the page Devices and channels: mail addresses, chats and other services."""
+"""The forms for channels on the page Devices & channels: mail addresses, chats and other services."""
 
 from collections.abc import Callable
 from typing import Any

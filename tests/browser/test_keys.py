@@ -32,7 +32,7 @@ def heading(page):
 def test_g_and_a_letter_lead_to_the_pages(page):
     for key, name in {
         "h": "Let it ring once", "n": "History", "a": "Alerts", "w": "Watches", "m": "Metrics",
-        "d": "Devices and channels", "k": "API keys", "q": "Quiet hours", "s": "Settings",
+        "d": "Devices & channels", "k": "API keys", "q": "Quiet hours", "s": "Settings",
     }.items():  # fmt: skip
         press(page, "g", key)
         expect(heading(page)).to_have_text(name)

@@ -1,4 +1,4 @@
-"""The channels on the page Devices and channels, and the pages that links in mails lead to."""
+"""The channels on the page Devices & channels, and the pages that links in mails lead to."""
 
 import re
 

@@ -110,7 +110,7 @@ def test_a_notifications_page_mutes_its_alert_and_undoes_it(service, owner, call
     page = notification_page(owner, id_)
     assert "Mute this alert 1 h" in page.main
     muted = owner.done(page.action_of("/app/mutes?"), {"what": f"alert:{hook.id}"}, leads_to=path)
-    assert "Muted until 11:00End" in muted.main
+    assert "Muted until 11:00Unmute" in muted.main
     owner.done(muted.action_of("/app/mutes/"), {}, leads_to=path)
     assert listed(caller) == []
     sent = caller.send().json["notification"]["id"]
