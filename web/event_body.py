@@ -38,7 +38,7 @@ class Event(NamedTuple):
 
 def parsed(raw: bytes) -> Event:
     """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
-    if request.mimetype != MULTIPART or BEGINS_AS_JSON.match(raw) or not raw.strip():
+    if BEGINS_AS_JSON.match(raw) or request.mimetype != MULTIPART or not raw.strip():
         return Event(_object(raw), [])
     _refuse_compressed(raw)
     form = multipart.parsed(raw, multipart.in_memory)
