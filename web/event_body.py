@@ -38,22 +38,21 @@ class Event(NamedTuple):
 
 def parsed(raw: bytes) -> Event:
     """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
-    if BEGINS_AS_JSON.match(raw) or request.mimetype != MULTIPART or not raw.strip():
-        return Event(_object(raw), [])
+    if BEGINS_AS_JSON.match(raw):
+        return Event(_of_json(raw), [])
+    raw = raw.removeprefix(BOM_UTF8)
+    if not raw.strip():
+        return Event(_of_form(query()), [])
     _refuse_compressed(raw)
+    if request.mimetype != MULTIPART:
+        return Event(_object(raw), [])
     form = multipart.parsed(raw, multipart.in_memory)
     fields = {_storable(name): _storable(value) for name, value in form.fields.items(multi=True) if name is not None}
     return Event(_of_form(fields), list(form.files.values()))
 
 
 def _object(raw: bytes) -> Payload:
-    if BEGINS_AS_JSON.match(raw):
-        return _of_json(raw)
-    raw = raw.removeprefix(BOM_UTF8)
-    if not raw.strip():
-        return _of_form(query())
     kind = request.mimetype
-    _refuse_compressed(raw)
     if kind == FORM and BEGINS_AS_FORM.match(raw):
         return _of_form(_fields(raw))
     if kind.endswith("xml") or (kind != "text/plain" and LOOKS_LIKE_XML.fullmatch(raw)):
