@@ -97,13 +97,14 @@ function isOf(subscription, publicKey) {
 }
 
 async function enable(registration) {
-  let trying;
+  let trying, isLeaving = false;
+  addEventListener("submit", () => { isLeaving = true; }); // a reload would end what was pressed meanwhile
   try {
     const subscribing = subscribe(registration, card.dataset.publicKey);
     show("subscribing"); // not before: Safari asks for permission only in the task of the tap itself
     trying = setTimeout(show, TRYING_AFTER_MS, "trying");
     await keep(await within(SUBSCRIBE_LIMIT_MS, subscribing).finally(() => clearTimeout(trying)), false);
-    location.reload();
+    if (!isLeaving) location.reload();
   } catch (fault) {
     if (Notification.permission === "denied") show("denied");
     else if (fault.name === "AbortError") show(navigator.brave ? "brave" : "late", true, "", fault);

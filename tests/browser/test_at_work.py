@@ -63,6 +63,7 @@ def test_who_is_invited_rings_within_six_taps_and_finds_what_others_share(site, 
     page.get_by_role("button", name="Save password").click()
     expect(page).to_have_url(f"{site.base}/app/devices/this")
     enable_button(page).click()
+    expect(page.get_by_role("heading", name="Let it ring once")).to_be_visible()
     page.get_by_role("button", name="Send a test").click()
     expect(page.get_by_role("heading", name="It works")).to_be_visible()
     assert len(phone.subscription.messages) == 1
