@@ -31,7 +31,7 @@ from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
-MAX_RUNNING = 24  # threads that do not wait: fewer share too few commits, more compete for the interpreter
+MAX_RUNNING = 12  # threads that do not wait: fewer share too few commits, more compete for the interpreter
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
