@@ -1,18 +1,17 @@
-"""Followers: other accounts that are notified, too, by an alert, an API key, a heartbeat or a rule.
+"""Followers: other accounts that get what an alert, an API key, a heartbeat or a rule sends.
 
-An owner invites an address, whether or not it has an account; what is invited accepts, declines or leaves. What
-followers get is in `recording.copy`. Must not know requests or commands.
+An owner invites an address, whether or not it has an account; the invited accept, decline or leave.
+`recording.copy` makes what followers get. Must not know requests or commands.
 """
 
 from functools import partial
 
 from core import accounts, deletion, subjects
-from core.pruning import INVITATION_LIFE_MS
 from models import Account
 from store import copies
 from store import followers as stored
 from store.database import transaction
-from store.followers import Followed, ListedFollower
+from store.followers import INVITATION_LIFE_MS, Followed, ListedFollower
 from store.senders import Subject
 from wire.errors import Refused
 
@@ -41,9 +40,8 @@ def invite(account_seq: int, what: str, id_: str, email: str, now: int) -> tuple
         if known := stored.find_email(subject, address, since):
             return known, False
         if len(stored.of_subject(subject, since)) >= MAX_FOLLOWERS:
-            raise Refused(400, f"At most {MAX_FOLLOWERS} addresses can be notified, too. Remove one first.")
-        stored.invite(account_seq, subject, address, now)
-        return stored.of_subject(subject, since)[-1], True
+            raise Refused(400, f"At most {MAX_FOLLOWERS} addresses can follow. Remove one first.")
+        return stored.invite(account_seq, subject, address, now), True
 
 
 def remove(account_seq: int, what: str, id_: str, follower_id: str, now: int) -> ListedFollower:
@@ -51,9 +49,8 @@ def remove(account_seq: int, what: str, id_: str, follower_id: str, now: int) ->
     follower_seq = stored.account_of(follower_id)
     with transaction(account_seq, *([follower_seq] if follower_seq else [])):
         subject = _subject(account_seq, what, id_)
-        found = next(
-            (one for one in stored.of_subject(subject, now - INVITATION_LIFE_MS) if one.id == follower_id), None
-        )
+        listed = stored.of_subject(subject, now - INVITATION_LIFE_MS)
+        found = next((one for one in listed if one.id == follower_id), None)
         if found is None:
             raise Refused(404)
         stored.remove(account_seq, follower_id)
@@ -93,7 +90,7 @@ def accept(account: Account, id_: str, now: int) -> Followed:
 
 
 def leave(account: Account, id_: str, now: int) -> Followed:
-    """Decline an invitation, or follow no more: what still repeats or is held is deleted, and the rest stays."""
+    """Decline an invitation, or stop following: what still repeats or is held is deleted, and the rest stays."""
     with transaction(find_followed(account, id_, now).account_seq, account.seq):
         found = find_followed(account, id_, now)
         stored.remove(found.account_seq, id_)

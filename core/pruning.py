@@ -19,7 +19,6 @@ from store.database import transaction
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
-INVITATION_LIFE_MS = 30 * DAY_MS  # of those to follow something
 KEPT_PINGS = 60  # of a heartbeat: 30 runs with a start and an end; `core/heartbeat_checks.py` removes the oldest
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"  # the last time that was believed, and a later one that is doubted, or null
@@ -136,7 +135,7 @@ def _prune_followers(account: Account, now: int) -> bool:
     """Remove invitations that have expired, and the followers of keys that have ended."""
     if account.has_followers:
         with transaction(account.seq):
-            followers.prune(account.seq, now - INVITATION_LIFE_MS)
+            followers.prune(account.seq, now - followers.INVITATION_LIFE_MS)
     return False
 
 

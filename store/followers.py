@@ -12,6 +12,8 @@ from store.enabled import IS_ENABLED
 from store.rows import Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Subject
 
+INVITATION_LIFE_MS = 30 * 86_400_000
+
 
 class ListedFollower(NamedTuple):
     """A follower as the owner sees it: `is_following` once the invitation was accepted."""
@@ -125,10 +127,12 @@ def find_email(subject: Subject, email: str, since: int) -> ListedFollower | Non
     return ONE.first({"what": what, "subject": seq, "email": email, "since": since})
 
 
-def invite(account_seq: int, subject: Subject, email: str, now: int) -> None:
-    """Add an invitation, or make one that has expired new; call inside `transaction()`."""
-    run(INVITE, (new_id(now), account_seq, *subject, email, now))
+def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFollower:
+    """Add an invitation, or renew one that has expired; call inside `transaction()`."""
+    id_ = new_id(now)
+    run(INVITE, (id_, account_seq, *subject, email, now))
     run(NOTE, (account_seq,))
+    return ListedFollower(id_, email, 0)
 
 
 def account_of(id_: str) -> int | None:

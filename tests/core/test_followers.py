@@ -87,6 +87,16 @@ def test_an_invitation_that_nobody_accepts_is_gone_after_30_days_also_for_an_acc
     assert bob.post(f"/following/{again['id']}/accept").status_code == 200
 
 
+def test_an_invitation_that_expired_is_renewed_and_answered_as_itself(owner, hook, moved_clock):
+    first = invited(owner, "alert", hook.id, "old@example.org")
+    moved_clock.advance(20 * DAY_S)
+    second = invited(owner, "alert", hook.id, "new@example.org")
+    moved_clock.advance(11 * DAY_S)
+    again = invited(owner, "alert", hook.id, "old@example.org")
+    assert again["email"] == "old@example.org" and again["id"] not in (first["id"], second["id"])
+    assert owner.get(place("alert", hook.id)).json["followers"] == [again, second]
+
+
 def test_what_expired_and_the_followers_of_a_key_that_ended_are_removed(service, owner, hook, bob, moved_clock):
     invited(owner, "alert", hook.id, "nobody@example.org")
     owner.delete(f"/api-keys/{key_id(owner)}")
