@@ -54,7 +54,7 @@ class _Bounded(smtplib.SMTP):
     def _shut(self, connected: socket.socket) -> None:
         self.is_cut = True
         with suppress(OSError):
-            connected.shutdown(socket.SHUT_RDWR)
+            (self.sock or connected).shutdown(socket.SHUT_RDWR)  # STARTTLS puts another socket in its place
 
 
 class _BoundedTls(smtplib.SMTP_SSL, _Bounded):

@@ -192,6 +192,16 @@ def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeyp
     mail_server.close()
 
 
+def test_a_server_that_is_slow_once_encrypted_is_left_in_time_too(authority, monkeypatch):
+    monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
+    mail_server = SmtpService(authority.context(), offers=("STARTTLS",))
+    mail_server.behaves = "drips encrypted"
+    answer = smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 0.7)
+    assert answer.error == "The mail server could not be reached: it did not answer in time."
+    assert not mail_server.got
+    mail_server.close()
+
+
 def test_smtps_is_encrypted_from_the_first_byte(authority, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
     mail_server = SmtpService(authority.context(), is_tls=True)

@@ -12,8 +12,8 @@ from contextlib import suppress
 class SmtpService:
     """Takes every mail. `behaves` names another way:
 
-    `hangs` never answers, `closes` after the greeting, `drips` one byte at a time, and a number such as 451 answers
-    the command `at` (RCPT, or AUTH, DATA, MAIL, greeting).
+    `hangs` never answers, `closes` after the greeting, `drips` one byte at a time, `drips encrypted` after STARTTLS
+    alone, and a number such as 451 answers the command `at` (RCPT, or AUTH, DATA, MAIL, greeting).
     """
 
     def __init__(self, context=None, is_tls=False, offers=()):
@@ -104,6 +104,7 @@ class _Session:
     def _starttls(self, line):
         self._say("STARTTLS", "220 Go on")
         self.connected = self.service.context.wrap_socket(self.connected, server_side=True)
+        self.service.behaves = self.service.behaves.removesuffix(" encrypted")
         self.lines = self.connected.makefile("rb")
 
     def _auth(self, line):
