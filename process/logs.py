@@ -17,7 +17,7 @@ from gunicorn.glogging import Logger
 from process import clock, counters
 
 SECRETS = re.compile(
-    r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[ap]|ping)/[^\s'\"]*|/app/(?:setup|phone)/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
+    r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[aeip]|ping)/[^\s'\"]*|/app/(?:setup|phone)/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
     re.IGNORECASE,
 )
 

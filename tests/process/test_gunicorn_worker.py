@@ -589,6 +589,7 @@ def test_the_access_log_has_the_format_of_all_records(route, moved_clock):
     [
         *("/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/a/t0ken5ecret", "/app/setup/l1nk5ecret", "/%70/c0d5ecr"),
         *("/app/phone/c0d5ecret", "/ping/u5ecret/fail", "/%61/t0ken5ecret", "/%73k_test_5ecret"),
+        *("/e/t0ken5ecret", "/e/t0ken5ecret/stop", "/i/t0ken5ecret"),
     ],
 )
 def test_a_logged_address_has_no_key_code_or_link(address):
