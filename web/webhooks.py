@@ -106,7 +106,8 @@ def _is_unknown(name: str) -> bool:
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom."""
     project_id, values = read_object(_batch)
-    firing.store_values(current().caller.account_seq, project_id, values)
+    caller = current().caller
+    firing.store_values(caller.account_seq, project_id, values, bool(caller.has_followers))
     return {"success": True, "metricsStored": len(values)}
 
 
