@@ -10,7 +10,7 @@ from web import shapes
 
 WHAT = "alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 
-follow = Group("follow", help="Notify other accounts, too, and follow what is theirs.")
+follow = Group("follow", help="Share what you are notified of, and follow what others share.")
 
 
 @follow.command("invite")
@@ -18,11 +18,11 @@ follow = Group("follow", help="Notify other accounts, too, and follow what is th
 @click.argument("what", metavar=WHAT)
 @click.argument("address")
 def invite(email: str, what: str, address: str) -> None:
-    """Invite an ADDRESS to be notified, too, by an alert, a key, a heartbeat or a rule. NAME may be an id."""
+    """Invite ADDRESS to get what an alert, a key, a heartbeat or a rule sends. NAME may be an id."""
     owner = accounts.find_account(email)
     one, is_new = followers.invite(owner.seq, *subjects.named(owner.seq, what), address, clock.now_ms())
     said = "Invited" if is_new else "Invited before:"
-    click.echo(line(f"{said} {one.email}. Home of that account shows it for 30 days."))
+    click.echo(line(f"{said} {one.email}. That account's Home shows it for 30 days."))
 
 
 @follow.command("followers")
@@ -30,7 +30,7 @@ def invite(email: str, what: str, address: str) -> None:
 @click.argument("what", metavar=WHAT)
 @with_json
 def list_followers(email: str, what: str, as_json: bool) -> None:
-    """List who is notified, too, and who is invited.
+    """List the followers and who is invited.
 
     A line is: id, e-mail, state.
     """
@@ -75,7 +75,7 @@ def _row(one: Followed) -> Row:
 def accept(email: str, followed_id: str) -> None:
     """Accept an invitation."""
     one = followers.accept(accounts.find_account(email), followed_id, clock.now_ms())
-    click.echo(line(f"{email} is notified, too, by the {one.what} {one.name} of {one.owner}."))
+    click.echo(line(f"{email} now follows the {one.what} {one.name} of {one.owner}."))
 
 
 @follow.command("decline")
@@ -91,6 +91,6 @@ def decline(email: str, followed_id: str) -> None:
 @click.argument("email")
 @click.argument("followed_id", metavar="ID")
 def leave(email: str, followed_id: str) -> None:
-    """Follow no more: what still repeats or is held is deleted, and the rest stays in the history."""
+    """Stop following. What still repeats or is held is deleted; the rest stays in the history."""
     one = followers.leave(accounts.find_account(email), followed_id, clock.now_ms())
     click.echo(line(f"Left the {one.what} {one.name} of {one.owner}."))

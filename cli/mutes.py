@@ -21,7 +21,7 @@ WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 @click.argument("what", metavar=WHAT)
 @click.argument("duration", required=False)
 @click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
-@click.option("--cron", metavar="'0 2 * * sun'", help="Again and again: when it begins, in the account's time zone.")
+@click.option("--cron", metavar="'0 2 * * sun'", help="Mute each time that this says, in the account's time zone.")
 @click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
 @click.option("--urgent-too", is_flag=True, help="Mute what is urgent, too.")
 @with_appcontext
@@ -51,7 +51,7 @@ def mute(
 @click.argument("what", metavar=WHAT)
 @with_appcontext
 def unmute(email: str, what: str) -> None:
-    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule, also those that come again.
+    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule, recurring ones included.
 
     NAME may be an id.
     """

@@ -27,7 +27,7 @@ def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
 
 
 def show_followers(what: str, subject_id: str, problem: Problem | None = None, email: str = "") -> str:
-    """GET /app/followers/{what}/{id}: who is notified, too, and who is invited."""
+    """GET /app/followers/{what}/{id}: the followers and who is invited."""
     found = followers.of_subject(current().account.seq, _checked(what), subject_id, clock.now_ms())
     one = subjects.find(current().account.seq, what, subject_id)
     return render_template(

@@ -102,4 +102,4 @@ def test_more_invitations_than_fit_are_counted(service, owner, other, caller):
     for number in range(7):
         caller.post(place("alert", service.alert(name=f"Alert {number}").id), {"email": OTHER})
     home = other.page("/app/").main
-    assert home.count("lets you be notified") == 5 and "2 more when these are done" in home
+    assert home.count("with you") == 5 and "2 more when these are done" in home
