@@ -28,6 +28,7 @@ from core import (
     health_ping,
     heartbeat_checks,
     mails,
+    new_passwords,
     ntfy_wakeup,
     proxies,
     pruning,
@@ -416,8 +417,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     for module in (buttons, kept_pictures, mails, rest):
         module.configure(app.config["SECRET_KEY"])
     alarms.batches.reset()
-    for module in (clock_steps, faults, floods, heartbeat_checks, mails, ntfy_wakeup, pruning, recent_requests):
+    for module in (clock_steps, faults, floods, heartbeat_checks, mails, new_passwords, ntfy_wakeup, pruning):
         module.reset()
+    recent_requests.reset()
     retries.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())

@@ -407,15 +407,15 @@ class Device(Model):
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
     @classmethod
-    def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
-        """Keep the provider's last answer about this device; without an error it accepted a push.
+    def note_outcome(cls, seq: int, token: str, error: str | None, now: int) -> bool:
+        """Keep the provider's last answer about the device with this token; without an error it accepted a push.
 
         False if an error was about an old token: the device has another one now, or is gone.
         """
         if error is None:
-            run_later(cls.NOTE_DELIVERED, (now, device.seq, device.token))
+            run_later(cls.NOTE_DELIVERED, (now, seq, token))
             return True
-        return run(cls.NOTE_ERROR, (error, now, device.seq, device.token)).rowcount > 0
+        return run(cls.NOTE_ERROR, (error, now, seq, token)).rowcount > 0
 
     @classmethod
     def note_fetched(cls, seq: int, now: int) -> None:

@@ -7,7 +7,7 @@ import click
 from flask import current_app
 
 import push
-from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json
+from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
 from core import accounts, devices
 from core.channels import ALWAYS, FALLBACK
 from core.channels import role as role_of
@@ -23,13 +23,12 @@ device = Group("device", help="Manage the devices and channels that get notifica
 
 def role_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a channel's role, and the least priority that a device gets."""
-    for option in (
-        click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
-        click.option("--after", type=int, metavar="SECONDS", help="When a fallback gets what nothing else has."),
+    return with_options(
+        command,
         click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Whether a channel gets everything."),
-    ):
-        command = option(command)
-    return command
+        click.option("--after", type=int, metavar="SECONDS", help="When a fallback gets what nothing else has."),
+        click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
+    )
 
 
 def _role(role: str | None, after: int | None, min_priority: str | None) -> dict[str, Any]:

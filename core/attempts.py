@@ -102,7 +102,7 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
 def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
     notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
     status, next_attempt_at = _verdict(attempt, answer, now)
-    is_same = Device.note_outcome(attempt.device, answer.error, now)
+    is_same = Device.note_outcome(attempt.device.seq, attempt.device.token, answer.error, now)
     if answer.outcome is Outcome.DEAD and not is_same:
         status, next_attempt_at = "pending", now  # to the subscription that the browser has now
     deliveries.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
@@ -112,7 +112,7 @@ def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
 
 def note_device(device: ActiveDevice, answer: Answer, now: int) -> None:
     """Note a provider's answer about a device, and drop the device if it is dead; call inside `transaction()`."""
-    if Device.note_outcome(device, answer.error, now) and answer.outcome is Outcome.DEAD:
+    if Device.note_outcome(device.seq, device.token, answer.error, now) and answer.outcome is Outcome.DEAD:
         drop_device(device.seq, "dead", now)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
-from core import buttons
+from core import buttons, durations
 from core.pieces import ROWS, in_pieces
 from models import Device
 from store import deliveries, fallbacks, notifications
@@ -20,7 +20,7 @@ from store.fallbacks import Waiting
 from store.senders import Receivers
 from wire.errors import Refused
 from wire.notification import HIGH_PRIORITY
-from wire.validation import optional_text
+from wire.validation import checked_seconds, optional_text
 
 ALWAYS, FALLBACK = "always", "fallback"
 MAX_WAIT_MS = 30_000  # for the outcome of attempts that are under way
@@ -40,8 +40,7 @@ def in_words(after_s: int) -> str:
     """What a channel with this value gets."""
     if not after_s:
         return "everything at once"
-    time = f"{after_s // 60} min" if after_s % 60 == 0 else f"{after_s} s"
-    return f"what nothing else has after {time}"
+    return f"what nothing else has after {durations.in_words(after_s)}"
 
 
 def checked_after_s(sent: dict[str, Any], before: int | None) -> int | None:
@@ -49,9 +48,8 @@ def checked_after_s(sent: dict[str, Any], before: int | None) -> int | None:
     wanted, after_s = optional_text(sent, "role"), sent.get("afterS")
     if wanted not in (None, ALWAYS, FALLBACK):
         raise Refused(400, f'role must be "{ALWAYS}" or "{FALLBACK}".', field="role")
-    if after_s is not None and (type(after_s) is not int or not MIN_AFTER_S <= after_s <= MAX_AFTER_S):
-        bounds = f"from {MIN_AFTER_S} to {MAX_AFTER_S:,}"
-        raise Refused(400, f"afterS must be a whole number of seconds {bounds}.", field="afterS")
+    if after_s is not None:
+        checked_seconds(after_s, "afterS", MIN_AFTER_S, MAX_AFTER_S)
     if wanted == ALWAYS:
         return 0
     if wanted is None and (before == 0 or after_s is None):

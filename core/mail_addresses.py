@@ -10,13 +10,14 @@ from store import mails as stored
 from store.database import transaction
 from wire.errors import Refused
 
+MAX_TOKEN_CHARACTERS = 64
 GONE = "This link no longer works: the address was removed."
 TOO_LATE = "This link no longer works: it is older than 7 days. Ask for a new one under Devices."
 
 
 def find(token: str) -> Device:
     """The mail address that this token belongs to; `Refused` (404) if there is none."""
-    device = stored.device_with_token(token) if token.isascii() and len(token) <= 64 else None
+    device = _with_token(token)
     if device is None:
         raise Refused(404, GONE)
     return device
@@ -33,9 +34,13 @@ def confirm(token: str, now: int) -> Device:
 
 def stop(token: str, now: int) -> None:
     """Remove the address, which gets no more mails; nothing happens if it is gone."""
-    device = stored.device_with_token(token) if token.isascii() and len(token) <= 64 else None
+    device = _with_token(token)
     if device is not None:
         devices.remove_device(device.account_seq, device.id, now)
+
+
+def _with_token(token: str) -> Device | None:
+    return stored.device_with_token(token) if token.isascii() and len(token) <= MAX_TOKEN_CHARACTERS else None
 
 
 def ask_again(account: Account, device_id: str, now: int) -> None:

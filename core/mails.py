@@ -7,7 +7,6 @@ requests or SMTP.
 
 import logging
 import secrets
-from collections import deque
 from functools import partial
 
 import push
@@ -16,8 +15,9 @@ from core.attempts import LEASE_MS
 from core.backoff import GIVEN_UP_AFTER_MS, retry_s
 from core.batches import Batches
 from core.derived_tokens import DerivedTokens
-from models import ActiveDevice, Device
+from models import Device
 from process import clock
+from process.clock import DAY_MS, MINUTE_MS
 from process.faults import log_fault
 from providers.base import Answer, Outcome
 from providers.email import ADDRESS, Email, Letter
@@ -30,21 +30,19 @@ from wire.notification import TITLE_PREFIX
 
 DEADLINE_S = 20.0  # of a batch; shorter than the lease
 OWN_AT_ONCE = 50
-LINK_LIVES_MS = {"invitation": 7 * 86_400_000, "password": 1_800_000}
+LINK_LIVES_MS = {"invitation": 7 * DAY_MS, "password": 30 * MINUTE_MS}
 
 log = logging.getLogger("pocketbell")
 
 batches = Batches("mail", "A batch of mails failed")
-forgotten = deque[str](maxlen=1_000)  # the addresses of those who asked for a new password (core/new_passwords.py)
 batches.due = retries.batches.due  # the same thread starts both
 _tokens = DerivedTokens("mails")
 configure = _tokens.configure
 
 
 def reset() -> None:
-    """Forget the threads, and who asked (another database was opened)."""
+    """Forget the threads (another database was opened)."""
     batches.reset()
-    forgotten.clear()
 
 
 def can_mail() -> bool:
@@ -120,14 +118,13 @@ def _sent(mail: OwnMail) -> Answer:
 def _note(mail: OwnMail, answer: Answer, now: int) -> None:
     """Note the answer: of a device on it; call inside `transaction()`."""
     if mail.device_seq is not None and mail.address:
-        device = ActiveDevice(mail.device_seq, "", Email.kind, mail.address, None, None, None, 0, None, None)
-        Device.note_outcome(device, answer.error, now)
+        Device.note_outcome(mail.device_seq, mail.address, answer.error, now)
     next_at = now + 1000 * retry_s(mail.attempts)
     is_over = next_at > mail.created_at + LINK_LIVES_MS.get(mail.kind, GIVEN_UP_AFTER_MS)
     if answer.outcome in (Outcome.DELIVERED, Outcome.REFUSED) or is_over:
         stored.remove(mail.seq)
     else:
-        stored.put_off(mail.seq, next_at, 1)
+        stored.put_off(mail.seq, next_at)
 
 
 # --- letters ------------------------------------------------------------------------------------------------

@@ -4,22 +4,31 @@ The request only notes the address; the background does the rest. So neither its
 there is an account. Must not know requests.
 """
 
+from collections import deque
+
 from core import accounts, mail_limits, mails
 from models import Account, sha256_of
 from store.database import transaction
 from store.sessions import OneTimeLink
 
+_asked = deque[str](maxlen=1_000)  # the addresses that people typed
+
+
+def reset() -> None:
+    """Forget who asked (another database was opened)."""
+    _asked.clear()
+
 
 def ask(email: str) -> None:
     """Mail a link that sets a new password of this account, if there is one; it works once, within 30 minutes."""
-    mails.forgotten.append(accounts.normalized(email))
+    _asked.append(accounts.normalized(email))
     mails.batches.due.set()
 
 
 def mail_links(now: int) -> None:
     """Mail the links that were asked for."""
-    for _ in range(len(mails.forgotten)):
-        account = Account.find(mails.forgotten.popleft())
+    for _ in range(len(_asked)):
+        account = Account.find(_asked.popleft())
         if account and account.disabled_at is None and account.invited_until is None and mails.can_mail():
             _mail_link(account, now)
 

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 
 from core import accounts, heartbeat_checks, mail_limits, mails, shown_once
 from models import Account, new_id, sha256_of
-from process.clock import DAY_MS
+from providers.email import Email
 from store import people
 from store.database import EVERYBODY, transaction
 from store.people import Person
 from store.sessions import OneTimeLink
 from wire.errors import Refused
 
-INVITATION_LIFE_MS = 7 * DAY_MS
 GONE = "There is no such account any more."
 UNSEEN_LINK = "unseen link "  # with an id after it, the name of the note that holds the link
 LAST = "This is the last administrator who can sign in. Make another account an administrator first."
@@ -71,9 +70,9 @@ def invite(
     """
     found = Account.find(accounts.checked_email(email))
     if by_mail and not mails.can_mail():
-        raise Refused(400, "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set.")
+        raise Refused(400, Email.not_configured())
     name, token = mails.new_link() if by_mail else ("", secrets.token_urlsafe(32))
-    until = now + INVITATION_LIFE_MS
+    until = now + mails.LINK_LIVES_MS["invitation"]
     with transaction(EVERYBODY, *([found.seq] if found else [])):
         check_administrator(by)
         if found is None or Account.with_seq(found.seq) is None:

@@ -20,7 +20,7 @@ from store.notifications import Entry
 from store.senders import find_receivers, find_snoozed_sender
 from wire.errors import Refused
 from wire.notification import MIN_PRIORITY
-from wire.validation import only_known
+from wire.validation import checked_seconds, only_known
 
 MIN_FOR_S, MAX_FOR_S = 60, 604_800
 MORNING = (9, 0)
@@ -34,9 +34,7 @@ def checked(sent: dict[str, Any]) -> int:
     for_s = only_known(sent, "forS").get("forS")
     if for_s is None:
         raise Refused(400, "forS is required.", field="forS")
-    if type(for_s) is not int or not MIN_FOR_S <= for_s <= MAX_FOR_S:
-        raise Refused(400, f"forS must be a whole number of seconds from {MIN_FOR_S} to {MAX_FOR_S:,}.", field="forS")
-    return for_s
+    return checked_seconds(for_s, "forS", MIN_FOR_S, MAX_FOR_S)
 
 
 def next_morning(now: int, zone: str) -> int:

@@ -46,6 +46,15 @@ def links(message: Message, origin: str) -> list[tuple[str, str]]:
     return opened + list(zip(labels, message.addresses(origin), strict=True))
 
 
+def _buttons(message: Message, origin: str) -> list[tuple[str, str]]:
+    """The buttons alone, as `links` has them, for services with a field for the notification's own link."""
+    return links(message, origin)[bool(message.url) :]
+
+
+def _as_lines(found: list[tuple[str, str]]) -> list[str]:
+    return [f"{label}: {url}" for label, url in found]
+
+
 def _of_markdown(text: str) -> str:
     """The text as Markdown that shows it; addresses stay as they are, so that they can be opened."""
     parts = PLAIN_LINK.split(text)
@@ -73,8 +82,8 @@ def _generic(message: Message, origin: str) -> Body:
     content = message.content
     given = {name: value for name, value in content.given.items() if name != "actions"}
     said = as_answered(message.id, "", int(message.id[:12], 16), content.title, content.body, given)
-    buttons = [{"label": label, "url": url} for label, url in links(message, origin)]
-    more = {"page": origin + message.path, "priority": message.priority, "actions": buttons[bool(message.url) :]}
+    buttons = [{"label": label, "url": url} for label, url in _buttons(message, origin)]
+    more = {"page": origin + message.path, "priority": message.priority, "actions": buttons}
     image = {"image": image} if (image := message.image(origin)) else {}
     return {name: value for name, value in said.items() if name != "status"} | more | image
 
@@ -158,7 +167,7 @@ def _matrix(message: Message, origin: str) -> Body:
         _of_html(text).replace("\n", "<br>"),
         *_html_links(message, origin),
     ]
-    plain = [title, text, *(f"{label}: {url}" for label, url in links(message, origin))]
+    plain = [title, text, *_as_lines(links(message, origin))]
     return {
         "msgtype": "m.text",
         "body": "\n".join(plain),
@@ -168,19 +177,13 @@ def _matrix(message: Message, origin: str) -> Body:
     }
 
 
-def _with_links(message: Message, origin: str, limit: int) -> str:
-    """The plain text with the buttons below it."""
-    buttons = links(message, origin)[bool(message.url) :]
-    return "\n".join([cut(message.content.body, limit), *(f"{label}: {url}" for label, url in buttons)])
-
-
 def _gotify(message: Message, origin: str) -> Body:
     shown_as: Body = {"click": {"url": message.url}} if message.url else {}
     if image := message.image(origin):
         shown_as["bigImageUrl"] = image
     return {
         "title": cut(message.content.title, 1_000),
-        "message": _with_links(message, origin, 10_000),
+        "message": "\n".join([cut(message.content.body, 10_000), *_as_lines(_buttons(message, origin))]),
         "priority": (0, 2, 5, 8, 10)[message.priority - 1],
         "extras": {"client::display": {"contentType": "text/plain"}, "client::notification": shown_as},
     }
@@ -197,8 +200,7 @@ def _ntfy_headers(message: Message, origin: str) -> dict[str, str]:
         headers["Click"] = _ascii(message.url)
     if image := message.image(origin):
         headers["Attach"] = _ascii(image)
-    buttons = links(message, origin)[bool(message.url) :]
-    if buttons:
+    if buttons := _buttons(message, origin):
         headers["Actions"] = json.dumps([{"action": "view", "label": label, "url": url} for label, url in buttons])
     return headers
 
@@ -216,9 +218,7 @@ def _ascii(address: str) -> str:
 
 def _apprise(message: Message, origin: str) -> Body:
     kind = {MAX_PRIORITY: "failure", HIGH_PRIORITY: "warning"}.get(message.priority, "info")
-    text = "\n".join(
-        [cut(message.content.body, 10_000), *(f"{label}: {url}" for label, url in links(message, origin))]
-    )
+    text = "\n".join([cut(message.content.body, 10_000), *_as_lines(links(message, origin))])
     return {"title": cut(message.content.title, 1_000), "body": text, "type": kind, "format": "text"}
 
 

@@ -30,10 +30,7 @@ class Address(NamedTuple):
 
     def is_named_by(self, hosts: tuple[str, ...]) -> bool:
         """Whether the list has its origin or, for https, its host."""
-        return self.origin in hosts or (
-            self.scheme == "https"
-            and any(one == self.host or (one[:2] == "*." and self.host.endswith(one[1:])) for one in hosts)
-        )
+        return self.origin in hosts or (self.scheme == "https" and names_host(hosts, self.host))
 
     @property
     def is_private_number(self) -> bool:
@@ -53,6 +50,11 @@ def address_of(url: str) -> Address | None:
     scheme, host = match["scheme"].lower(), match["host"].lower()
     port = match["port"] if match["port"] and match["port"] != DEFAULT_PORTS[scheme] else ""
     return Address(scheme, host, f"{scheme}://{host}{port}")
+
+
+def names_host(hosts: tuple[str, ...], host: str) -> bool:
+    """Whether a list of hosts has this one, or what is after `*.` ends it."""
+    return any(one == host or (one.startswith("*.") and host.endswith(one[1:])) for one in hosts)
 
 
 def hosts(value: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from providers.base import (
     one_line,
 )
 from providers.transport import Reply, Request
-from providers.web_addresses import hosts
+from providers.web_addresses import hosts, names_host
 from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
@@ -221,10 +221,7 @@ def _permission(endpoint: str, hosts: tuple[str, ...]) -> tuple[str, bool] | Non
         return origin, True
     if match["scheme"].lower() != "https" or match["port"] not in (None, ":443"):
         return None
-    for entry in hosts:
-        if host == entry or (entry.startswith("*.") and host.endswith(entry[1:])):
-            return f"https://{host}", False
-    return None
+    return (f"https://{host}", False) if names_host(hosts, host) else None
 
 
 def _payload(message: Message, origin: str) -> bytes:

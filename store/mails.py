@@ -9,7 +9,7 @@ from typing import NamedTuple
 from models import Device
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns, select_number
+from store.rows import Query, columns, select_number, select_numbers
 
 
 class OwnMail(NamedTuple):
@@ -50,7 +50,7 @@ DUE = (
     " ORDER BY next_attempt_at LIMIT ?"
 )
 CLAIM = "UPDATE mail SET next_attempt_at = ? WHERE seq = ? AND next_attempt_at <= ?"
-PUT_OFF = "UPDATE mail SET next_attempt_at = ?, attempts = attempts + ? WHERE seq = ?"
+PUT_OFF = "UPDATE mail SET next_attempt_at = ?, attempts = attempts + 1 WHERE seq = ?"
 LIMIT = Query(Limit, f"SELECT {columns(Limit, 'l')} FROM mail_limit l WHERE account_seq = ?")
 PUT_LIMIT = (
     "INSERT INTO mail_limit (account_seq, sent, more, device_seq, until) VALUES (?, ?, ?, ?, ?)"
@@ -75,9 +75,9 @@ def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
     return ONE.first((seq,)) if run(CLAIM, (lease_until, seq, now)).rowcount else None
 
 
-def put_off(seq: int, next_attempt_at: int, attempts: int) -> None:
-    """Try a mail again later, after so many attempts more; call inside `transaction()`."""
-    run(PUT_OFF, (next_attempt_at, attempts, seq))
+def put_off(seq: int, next_attempt_at: int) -> None:
+    """Try a mail again later, after another attempt; call inside `transaction()`."""
+    run(PUT_OFF, (next_attempt_at, seq))
 
 
 def remove(seq: int) -> None:
@@ -105,7 +105,7 @@ def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int
 
 def limits_over(now: int) -> list[int]:
     """The accounts (their seqs) that are to be told now how many mails they did not get."""
-    return [row[0] for row in run(LIMITS_OVER, (now,)).fetchall()]
+    return select_numbers(LIMITS_OVER, (now,))
 
 
 def told_device(account_seq: int) -> int | None:

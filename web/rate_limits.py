@@ -67,9 +67,8 @@ BUTTONS = Quota("button", 60, 1, TOO_MANY_PRESSES)  # shown to or pressed by one
 SIGN_IN_TRIES = Quota("sign-in", 10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota("sign-in-sender", 30, 15)  # from one sender, whatever the address
 TRIES_OF_STRANGERS = Quota("sign-in-password", 100, 15)  # for an account, from all senders
-NEW_PASSWORDS = Quota(
-    "new-password", 5, 60, "Too many attempts. Try again in an hour."
-)  # from a sender, for an address
+TOO_MANY_IN_AN_HOUR = "Too many attempts. Try again in an hour."
+NEW_PASSWORDS = Quota("new-password", 5, 60, TOO_MANY_IN_AN_HOUR)  # asked for by one sender, or for one address
 SIGN_INS = Quota("sign-ins", 30, 15)  # with the right password, from one sender or from an account's known browsers
 PHONE_CODES = Quota("phone-code", 30, 15, TOO_MANY_ATTEMPTS)  # sent by one sender, also wrong ones
 NEW_PHONE_CODES = Quota("new-phone-code", 30, 15, TOO_MANY_ATTEMPTS)  # made for one account

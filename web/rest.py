@@ -52,6 +52,7 @@ from wire.validation import (
     MAX_SEARCH_CHARACTERS,
     checked_length,
     checked_name,
+    checked_seconds,
     only_known,
     optional_text,
     required_text,
@@ -147,9 +148,7 @@ def ask(fields: Payload) -> Payload:
         checked_length(required_text({name: text}, name), name, MAX_LABEL_CHARACTERS)
     timeout_s = fields.get("timeoutS")
     timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
-    if type(timeout_s) is not int or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
-        bounds = f"from {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S:,}"
-        raise Refused(400, f"timeoutS must be a whole number of seconds {bounds}.")
+    checked_seconds(timeout_s, "timeoutS", MIN_TIMEOUT_S, MAX_TIMEOUT_S)
     actions = [{"label": text, "answer": text} for text in texts]
     expires_at = clock.now_ms() + timeout_s * 1000
     asked = {"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}

@@ -62,3 +62,10 @@ def checked_text(value: str, field: str, longest: int) -> str:
     if any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
         raise Refused(400, f"{field} is not valid text.", field=field)
     return text
+
+
+def checked_seconds(value: Any, field: str, least: int, most: int) -> int:
+    """`value`, if it is a whole number of seconds within these bounds."""
+    if type(value) is not int or not least <= value <= most:
+        raise Refused(400, f"{field} must be a whole number of seconds from {least} to {most:,}.", field=field)
+    return value
