@@ -202,15 +202,18 @@ def test_no_button_sends_a_press_elsewhere_or_opens_what_is_no_web_address(phone
 
 
 def test_the_app_badge_counts_unacknowledged_notifications(phone, site, worker, asks):
+    def wait_for_badge(count):  # the worker counts once the notification is shown
+        until(lambda: worker.evaluate("self.badge") == count, phone.page)
+
     asks()
-    assert worker.evaluate("self.badge") == 0
+    wait_for_badge(0)
     asks(acknowledge=True)
-    assert worker.evaluate("self.badge") == 1
+    wait_for_badge(1)
     _, shown = asks(acknowledge=True, tag="disk")
-    assert worker.evaluate("self.badge") == 2
+    wait_for_badge(2)
     acknowledged = {"title": "MCP - Deploy?", "body": "Acknowledged.", "tag": shown["tag"], "silent": True}
     replacing = phone.deliver(worker, json.dumps({"notification": acknowledged}))
-    assert worker.evaluate("self.badge") == 1
+    wait_for_badge(1)
     assert (replacing["actions"], replacing.get("requireInteraction")) == ([], None)
     tags = worker.evaluate("self.registration.getNotifications().then((all) => all.map(({ tag }) => tag))")
     assert tags.count(shown["tag"]) == 1
