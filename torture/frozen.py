@@ -1,7 +1,7 @@
 """A frozen machine: two services behind nginx and Caddy as docs/scaling.md says, one of which is stopped by SIGSTOP.
 
-Clients send with an Idempotency-Key and repeat what was not answered with 200, or list. No request may take longer
-than 6 s, and at the end each notification must be there once.
+Clients send with an Idempotency-Key and repeat what was not answered with 200, or read. No request may take longer
+than 6 s, and at the end each notification must be there once. A request with ?wait= is given its time.
 """
 
 import http.client
@@ -26,7 +26,8 @@ from torture.service import seed
 from torture.sockets import DEPLOY, caddy, nginx
 
 CLIENTS, BEFORE_S, FROZEN_S, AFTER_S = 12, 4, 15, 6
-MAX_REQUEST_S = 6.0
+MAX_REQUEST_S, WAIT_S = 6.0, 7
+READS = ("/api/v1/notifications", "/api/v1/notifications/00000000000000000000000000000000", "/app/login")
 
 
 def for_two(name: str, ports: list[int]) -> str:
@@ -63,7 +64,7 @@ class Clients:
             if self.ends.is_set():
                 return
             if number % 3 == 0:
-                self._ask("GET", "/api/v1/notifications", None, bearer(key))
+                self._ask("GET", READS[turn % len(READS)], None, bearer(key))
                 time.sleep(0.1)
                 continue
             body = f"{self.port}-{number}-{turn}"
@@ -147,7 +148,8 @@ def _through(
         finally:
             os.killpg(servers[1].process.pid, signal.SIGCONT)
             clients.end()
-    time.sleep(1)
+        waited = _waits(port, context, keys[0])
+    yield Figure(f"?wait={WAIT_S} behind {name}", f"200 after {WAIT_S} s", waited, waited == f"200 after {WAIT_S} s")
     stored = Counter(body for (body,) in database.rows("SELECT body FROM notification"))
     lost = [body for body in clients.sent if not stored[body]]
     doubled = [body for body, number in stored.items() if number > 1]
@@ -156,6 +158,19 @@ def _through(
     yield Figure(what, f"no request over {MAX_REQUEST_S:.0f} s", seen, max(clients.took) <= MAX_REQUEST_S)
     seen = f"{len(clients.sent)} acknowledged, {len(lost)} lost, {len(doubled)} doubled"
     yield Figure(what, "none lost, none doubled", seen, bool(clients.sent) and not lost and not doubled)
+
+
+def _waits(port: int, context: ssl.SSLContext, key: str) -> str:
+    """How a request is answered that waits for a button which nobody presses."""
+    question = {"title": "t", "body": "b", "actions": [{"label": "Yes", "answer": "yes"}]}
+    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
+    connection.request("POST", "/api/v1/notifications/send", json.dumps(question), bearer(key))
+    asked = json.load(connection.getresponse())["notification"]["id"]
+    begun = time.monotonic()
+    connection.request("GET", f"/api/v1/notifications/{asked}?wait={WAIT_S}", None, bearer(key))
+    status = connection.getresponse().status
+    connection.close()
+    return f"{status} after {time.monotonic() - begun:.0f} s"
 
 
 def _answers(port: int, context: ssl.SSLContext) -> bool:

@@ -17,7 +17,7 @@ import pytest
 import config
 from app import create_app
 from core import accounts
-from store import database, sqlite
+from store import database
 from store.database import WriteFailed
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
@@ -115,8 +115,8 @@ def test_a_command_begins_a_transaction_again_while_a_busy_service_holds_the_dat
 
 
 @sqlite_only
-def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
-    sqlite._writer.opened().execute("PRAGMA busy_timeout = 20")
+def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned, monkeypatch):
+    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 20)
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
     try:
