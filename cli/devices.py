@@ -9,7 +9,7 @@ from flask import current_app
 import push
 from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
 from core import accounts, devices
-from core.channels import ALWAYS, FALLBACK
+from core.channels import ALWAYS, FALLBACK, MAX_AFTER_S, MIN_AFTER_S
 from core.channels import role as role_of
 from core.week_windows import EXAMPLES
 from models import Device
@@ -26,7 +26,12 @@ def role_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options(
         command,
         click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Whether a channel gets everything."),
-        click.option("--after", type=int, metavar="SECONDS", help="When a fallback gets what nothing else has."),
+        click.option(
+            "--after",
+            type=click.IntRange(MIN_AFTER_S, MAX_AFTER_S),
+            metavar="SECONDS",
+            help="When a fallback gets what nothing else has.",
+        ),
         click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
     )
 

@@ -21,7 +21,7 @@ WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 @click.argument("what", metavar=WHAT)
 @click.argument("duration", required=False)
 @click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
-@click.option("--cron", metavar="'0 2 * * sun'", help="Mute each time that this says, in the account's time zone.")
+@click.option("--cron", metavar="'0 2 * * sun'", help="Mute for DURATION each time, in the account's time zone.")
 @click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
 @click.option("--urgent-too", is_flag=True, help="Mute what is urgent, too.")
 @with_appcontext
@@ -29,10 +29,10 @@ def mute(
     email: str, what: str, duration: str | None, until: str | None, cron: str | None, history: bool, urgent_too: bool
 ) -> None:
     """Mute everything, an alert, a key, a heartbeat or a rule for a DURATION such as 1h. NAME may be an id."""
+    if cron is not None and (duration is None or until is not None):
+        raise click.UsageError("Use --cron with a DURATION, such as 1h.")
     if (duration is None) == (until is None):
         raise click.UsageError("Use either a DURATION, such as 1h, or --until.")
-    if cron is not None and until is not None:
-        raise click.UsageError("Use --cron with a DURATION, such as 1h.")
     owner, now = accounts.find_account(email), clock.now_ms()
     kind, id_ = mutes.named(owner.seq, what)
     fields: dict[str, Any] = {"what": kind, "id": id_, "cron": cron, "urgentPasses": not urgent_too}

@@ -39,9 +39,13 @@ def test_the_role_is_changed(owned):
     [
         (("email", "a@b.c"), "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set."),
         (("webhook", "https://10.0.0.1/"), "url is not permitted"),
-        (("webhook", URL, "--after", "1"), "afterS must be a whole number of seconds from 60 to 3,600."),
         (("fcm", "t", "--role", "always"), "role is for channels"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(owned, arguments, words):
     assert words in said(owned("device", "add", OWNER, *arguments))
+
+
+def test_the_option_after_says_from_when_to_when(owned):
+    refused = owned("device", "add", OWNER, "webhook", URL, "--after", "1")
+    assert (refused.exit_code, "'--after': 1 is not in the range 60<=x<=3600." in refused.output) == (2, True)
