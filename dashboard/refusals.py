@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 
 from dashboard.page import error_page, is_wanted
 from process.faults import log_fault
-from store.engine import WriteFailed
+from store.engine import IntegrityError, WriteFailed
 from web.context import current, request
 from wire import gotify
 from wire.errors import CODES, Refused, rest_body
@@ -30,6 +30,8 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
         refused = Refused(error.code if error.code and error.code in CODES else 400, only)
     elif isinstance(error, Refused):
         refused = error
+    elif isinstance(error, IntegrityError) and (void := _void()):
+        refused = void
     else:
         where, request_id = (current().environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
@@ -37,6 +39,15 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
     errors = gotify.error_body if isinstance(refused, gotify.Misplaced) else current().errors
     return errors(refused), refused.status, {**headers, **refused.headers}
+
+
+def _void() -> Refused | None:
+    """Why the request's credential is void by now, as when its account was deleted meanwhile; None if it is not."""
+    try:
+        current().confirm()
+    except Refused as refused:
+        return refused
+    return None
 
 
 def page(refused: Refused) -> Any:
