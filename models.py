@@ -1,7 +1,7 @@
 """The main tables of an account: the account itself, API keys, alerts and devices, each with its queries.
 
-Queries of frequent requests are constant SQL that returns row types (store/rows.py), most others are Peewee's. Callers
-pass the time. Must not know a clock, a setting, a request or the names on the wire.
+Queries of frequent requests are constant SQL that returns row types (store/rows.py), most others are Peewee's.
+Callers pass the time. Must not know a clock, a setting, a request or the names on the wire.
 """
 
 import hashlib
