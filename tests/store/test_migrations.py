@@ -1,18 +1,16 @@
 """Databases of earlier versions become like new ones, and lose no row."""
 
 import functools
-import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-import peewee
 import pytest
 
-import models
-from store import alert_events, database, sqlite
+from store import database, sqlite
+from tests.support.rows import each
 from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
@@ -212,7 +210,7 @@ def shape(path):
     return told, indexes
 
 
-each_schema = pytest.mark.parametrize("schema", SCHEMAS, ids=[schema.stem for schema in SCHEMAS])
+each_schema = each("schema", SCHEMAS)
 
 
 def make_old(file, schema):
@@ -222,33 +220,48 @@ def make_old(file, schema):
         old.executescript(schema.read_text() + rows_of(number) + f"PRAGMA user_version = {number};")
 
 
+def statements_for_rows(connection):
+    """A statement for each table that reads its columns by their names."""
+    columns = connection.execute(
+        "SELECT t.name, group_concat(c.name, ', ') FROM sqlite_schema t, pragma_table_info(t.name) c"
+        " WHERE t.type = 'table' AND t.name NOT IN ('sqlite_sequence', 'rule_arrival') GROUP BY t.name"
+    )  # SQLite's own, and one that is no more
+    return [f"SELECT {names} FROM {table}" for table, names in columns]
+
+
 @pytest.fixture(scope="module")
-def upgrade(tmp_path_factory):
-    """The database of an earlier version after its upgrade. All tests of a schema read the same one."""
+def upgraded(tmp_path_factory):
+    """The file of a database of an earlier version after its upgrade, and its rows before. All tests read it."""
 
     @functools.cache
-    def upgraded(schema):
+    def upgrade(schema):
         file = tmp_path_factory.mktemp("upgraded") / "bell.db"
         make_old(file, schema)
+        with closing(sqlite3.connect(file)) as old:
+            before = {read: old.execute(read).fetchall() for read in statements_for_rows(old)}
         database.open_database(file)
         database.close()
-        return file
+        return file, before
 
-    return upgraded
-
-
-@pytest.fixture
-def upgraded(upgrade, schema):
-    return upgrade(schema)
+    return upgrade
 
 
-@pytest.fixture
-def upgraded_copy(upgraded, file):
-    """A copy of it, opened, for a test that writes."""
-    file.parent.mkdir()
-    shutil.copyfile(upgraded, file)
+@contextmanager
+def changing(file):
+    """A connection to the file for changes, which are forgotten afterwards."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        yield connection
+        connection.rollback()
+
+
+@pytest.fixture(scope="module")
+def like_new(tmp_path_factory):
+    """The shape of a new database."""
+    file = tmp_path_factory.mktemp("new") / "bell.db"
     database.open_database(file)
-    return file
+    database.close()
+    return shape(file)
 
 
 def test_every_earlier_schema_is_kept_for_the_tests():
@@ -256,33 +269,27 @@ def test_every_earlier_schema_is_kept_for_the_tests():
 
 
 @each_schema
-def test_a_database_of_an_earlier_version_becomes_like_a_new_one(upgraded, opened):
-    assert shape(upgraded) == shape(opened)
-    assert version(upgraded) == database.SCHEMA_VERSION
+def test_a_database_of_an_earlier_version_becomes_like_a_new_one(upgraded, like_new, schema):
+    file, _ = upgraded(schema)
+    assert shape(file) == like_new
+    assert version(file) == database.SCHEMA_VERSION
 
 
 @each_schema
-def test_a_database_of_an_earlier_version_keeps_every_row(file, schema):
-    file.parent.mkdir()
-    make_old(file, schema)
-    names = [row[0] for row in look(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    before = {}
-    for name in names:
-        if name in ("sqlite_sequence", "rule_arrival"):  # SQLite's own, and one that is no more
-            continue
-        columns = ", ".join(row[1] for row in look(file, f"PRAGMA table_info({name})"))
-        before[f"SELECT {columns} FROM {name}"] = look(file, f"SELECT {columns} FROM {name}")
-    database.open_database(file)
-    now = {statement: look(file, as_of_now(statement)) for statement in before}
-    assert now == before
-    assert look(file, "PRAGMA foreign_key_check") == look(file, "SELECT 1 WHERE 0")
+def test_a_database_of_an_earlier_version_keeps_every_row(upgraded, schema):
+    file, before = upgraded(schema)
+    with closing(sqlite3.connect(file)) as now:
+        assert {read: now.execute(as_of_now(read)).fetchall() for read in before} == before
+        assert now.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
 @each_schema
-def test_an_unknown_status_is_refused_in_a_database_of_an_earlier_version(upgraded_copy):
-    for table in ("notification", "delivery"):
-        with pytest.raises(peewee.IntegrityError), database.transaction(database.EVERYBODY):
-            database.run(f"UPDATE {table} SET status = 'lost'")
+def test_an_unknown_status_is_refused_in_a_database_of_an_earlier_version(upgraded, schema):
+    file, _ = upgraded(schema)
+    with changing(file) as now:
+        for table in ("notification", "delivery"):
+            with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+                now.execute(f"UPDATE {table} SET status = 'lost'")
 
 
 LATER_COLUMNS = [  # what a column says of a row that is older than the column
@@ -302,15 +309,17 @@ def test_the_uptime_of_a_heartbeat_of_an_earlier_version_counts_from_its_last_pi
 
 
 @each_schema
-def test_new_columns_of_earlier_rows_are_filled(upgraded):
-    assert [(said, look(upgraded, said)) for said, _ in LATER_COLUMNS] == LATER_COLUMNS
+def test_new_columns_of_earlier_rows_are_filled(upgraded, schema):
+    file, _ = upgraded(schema)
+    assert [(said, look(file, said)) for said, _ in LATER_COLUMNS] == LATER_COLUMNS
 
 
-@pytest.mark.parametrize("schema", SCHEMAS[:19], ids=[schema.stem for schema in SCHEMAS[:19]])
-def test_the_texts_and_values_of_an_earlier_version_count_as_stored(upgraded):
+@each("schema", SCHEMAS[:19])
+def test_the_texts_and_values_of_an_earlier_version_count_as_stored(upgraded, schema):
+    file, _ = upgraded(schema)
     texts = len("MCP - a" + "b" + "MCP - c" + "d" + "p" + "m" + "M" + "%" + "{}")
     counted = "SELECT account_seq, stored_bytes FROM notification_day WHERE stored_bytes > 0"
-    assert look(upgraded, counted) == [(1, texts + 16)]
+    assert look(file, counted) == [(1, texts + 16)]
 
 
 def test_a_value_that_arrived_in_an_earlier_version_restarted_the_silent_rules_of_its_metric(file):
@@ -328,22 +337,24 @@ def test_a_value_that_arrived_in_an_earlier_version_restarted_the_silent_rules_o
 
 
 @each_schema
-def test_an_alert_of_an_earlier_version_keeps_its_last_request_from_now_on(upgraded_copy):
-    assert look(upgraded_copy, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
-    assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
-    with database.transaction(database.EVERYBODY):
-        alert_events.put_payload(1, "{}", 9)
-        models.Alert.get_by_id(1).delete_instance()
-    assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
+def test_an_alert_of_an_earlier_version_keeps_its_last_request_from_now_on(upgraded, schema):
+    file, _ = upgraded(schema)
+    assert look(file, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
+    kept = "SELECT alert_seq, payload FROM alert_payload"
+    with changing(file) as now:
+        assert now.execute(kept).fetchall() == []
+        now.execute("INSERT INTO alert_payload VALUES (1, '{}', 9)")
+        assert now.execute(kept).fetchall() == [(1, "{}")]
+        now.execute("DELETE FROM alert")
+        assert now.execute(kept).fetchall() == []
 
 
 @each_schema
-def test_the_seq_of_a_deleted_alert_is_never_given_again(upgraded_copy):
+def test_the_seq_of_a_deleted_alert_is_never_given_again(upgraded, schema):
     """Otherwise its notifications would become another alert's."""
-    with database.transaction(database.EVERYBODY):
-        models.Alert.get_by_id(1).delete_instance()
-        made = models.Alert.create(
-            id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",
-            ignores_quiet_hours=0, is_active=1, notification_count=0, created_at=9, switched_on_at=9,
-        )  # fmt: skip
-    assert made.seq == 2
+    file, _ = upgraded(schema)
+    with changing(file) as now:
+        (alert,) = now.execute("SELECT * FROM alert").fetchall()
+        now.execute("DELETE FROM alert")
+        now.execute(f"INSERT INTO alert VALUES (NULL{', ?' * len(alert[1:])})", alert[1:])
+        assert now.execute("SELECT seq FROM alert").fetchall() == [(2,)]
