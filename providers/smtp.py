@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Timer
 from typing import Any, NamedTuple
 
@@ -118,10 +119,10 @@ def _fault(error: Exception) -> str:
 @contextmanager
 def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
     """A connection that is encrypted, if the server offers it, and signed in, if there is a user."""
-    context = ssl.create_default_context(cafile=ca_file())
+    trust = partial(ssl.create_default_context, cafile=ca_file())  # to read the file takes longer than all else
     # Without a name to greet with, smtplib asks the DNS for this machine's, which may take long.
     name: dict[str, Any] = {"local_hostname": server.sender.rpartition("@")[2], "timeout": timeout_s}
-    smtp = _BoundedTls(context=context, **name) if server.is_tls else _Bounded(**name)
+    smtp = _BoundedTls(context=trust(), **name) if server.is_tls else _Bounded(**name)
     try:
         smtp._host = server.host  # type: ignore[attr-defined]  # whose certificate is checked: `connect` does not say
         code, said = smtp.connect(server.host, server.port)
@@ -129,7 +130,7 @@ def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
             raise smtplib.SMTPConnectError(code, said) if code < 400 else smtplib.SMTPResponseException(code, said)
         smtp.ehlo_or_helo_if_needed()
         if not server.is_tls and smtp.has_extn("starttls"):
-            smtp.starttls(context=context)
+            smtp.starttls(context=trust())
             smtp.ehlo_or_helo_if_needed()
         elif not server.is_tls and server.user and server.host not in THIS_MACHINE:
             raise _Unencrypted
