@@ -14,6 +14,7 @@ from tests.support.mutes import key_id
 
 FOLLOWERS = ("bob", "cleo", "dan", "eve")
 WHO = ("owner", *FOLLOWERS)
+by_whom = pytest.mark.parametrize("who", ["owner", "bob", "eve"])  # the owner, the first follower and the last
 YES_OR_NO = [{"label": "Yes", "answer": "y"}, {"label": "No", "answer": "n"}]
 
 
@@ -61,7 +62,7 @@ def sent(request, household, moved_clock):
     return household.ids()
 
 
-@pytest.mark.parametrize("who", WHO)
+@by_whom
 def test_anyones_acknowledgement_counts_for_all_once(household, sent, who, moved_clock):
     answer = household.callers[who].post(f"/notifications/{sent[who]}/acknowledge")
     assert answer.status_code == 200
@@ -76,7 +77,7 @@ def test_anyones_acknowledgement_counts_for_all_once(household, sent, who, moved
     assert household.shown(sent) == shown
 
 
-@pytest.mark.parametrize("who", WHO)
+@by_whom
 def test_the_first_answer_of_anybody_is_that_of_all(household, sent, who):
     answers.answer(Account.find(f"{who}@example.org"), sent[who], 0)
     shown = household.shown(sent)
@@ -89,7 +90,7 @@ def test_the_first_answer_of_anybody_is_that_of_all(household, sent, who):
             answers.answer(account, sent[name], 1)
 
 
-@pytest.mark.parametrize("who", WHO)
+@by_whom
 def test_a_newer_one_with_the_tag_replaces_all_if_the_owners_sends_it_and_else_only_his_own(household, sent, who):
     household.callers[who].post("/notifications/send", {"title": "Disk", "body": "newer", "tag": "disk"})
     states = household.states(sent)
@@ -102,14 +103,14 @@ def test_a_newer_one_with_the_tag_replaces_all_if_the_owners_sends_it_and_else_o
     assert all(shown[name]["replacedBy"] == household.ids()[name] for name in replaced)
 
 
-@pytest.mark.parametrize("who", WHO)
+@by_whom
 def test_the_owners_deletion_takes_what_waits_along_and_a_followers_only_his_own(household, sent, who):
     assert household.callers[who].delete(f"/notifications/{sent[who]}").json == {"ok": True}
     gone = WHO if who == "owner" else (who,)
     assert household.states(sent) == {name: None if name in gone else "waiting" for name in WHO}
 
 
-@pytest.mark.parametrize("who", WHO)
+@by_whom
 def test_what_was_delivered_or_acknowledged_is_deleted_by_each_alone(household, who, service):
     ring(household.callers["owner"])
     service.work()

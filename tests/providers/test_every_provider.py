@@ -16,6 +16,7 @@ from tests.support.outcomes import (
     register,
     sent_status,
 )
+from tests.support.rows import each
 
 KINDS = ("apns", "fcm", "webpush")
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)
@@ -28,16 +29,28 @@ def service(every_provider):
 
 
 @pytest.fixture
-def phone(kind, owner, apns, fcm, push_service, moved_clock):
-    """The account's only device, a second old."""
-    phone = {"apns": apns.phone, "fcm": fcm.phone, "webpush": push_service.browser}[kind]()
-    if kind == "webpush":
-        owner.post("/devices", {"kind": kind, "subscription": phone.subscription})
-        phone.token = phone.endpoint
-    else:
-        register(owner, phone, kind)
-    moved_clock.advance(1)
-    return phone
+def phone_of(owner, apns, fcm, push_service, moved_clock):
+    """Give the account a device of this kind, ten seconds old, in the place of the one that it had."""
+
+    def add(kind):
+        for old in owner.get("/devices").json["devices"]:
+            owner.delete(f"/devices/{old['id']}")
+        phone = {"apns": apns.phone, "fcm": fcm.phone, "webpush": push_service.browser}[kind]()
+        if kind == "webpush":
+            owner.post("/devices", {"kind": kind, "subscription": phone.subscription})
+            phone.token = phone.endpoint
+        else:
+            register(owner, phone, kind)
+        moved_clock.advance(10)
+        return phone
+
+    return add
+
+
+@pytest.fixture
+def phone(kind, phone_of):
+    """The account's only device."""
+    return phone_of(kind)
 
 
 def text_of(kind, phone):
@@ -97,8 +110,11 @@ DEAD = [
 ]
 
 
-@pytest.mark.parametrize("kind, status, more", DEAD)
-def test_a_dead_token_is_removed_and_the_notification_failed(service, owner, phone, moved_clock, status, more):
+@each("kind, status, more", DEAD)
+def test_a_dead_token_is_removed_and_the_notification_failed(
+    service, owner, phone_of, moved_clock, kind, status, more
+):
+    phone = phone_of(kind)
     phone.then(status, **more)
     assert sent_status(owner) == "failed"
     assert owner.get("/devices").json["devices"] == []
@@ -117,8 +133,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("kind, status, more", REFUSED)
-def test_a_push_refused_for_this_device_fails_and_the_device_stays(service, owner, phone, moved_clock, status, more):
+@each("kind, status, more", REFUSED)
+def test_a_push_refused_for_this_device_fails_and_the_device_stays(
+    service, owner, phone_of, moved_clock, kind, status, more
+):
+    phone = phone_of(kind)
     phone.then(status, **more)
     assert sent_status(owner) == "failed"
     assert_says(last_error(owner), str(status), phone.token)
@@ -145,8 +164,11 @@ PASSING = [
 ]
 
 
-@pytest.mark.parametrize("kind, status, more", PASSING)
-def test_a_passing_fault_is_pending_and_retried_after_30_seconds(service, owner, phone, moved_clock, status, more):
+@each("kind, status, more", PASSING)
+def test_a_passing_fault_is_pending_and_retried_after_30_seconds(
+    service, owner, phone_of, moved_clock, kind, status, more
+):
+    phone = phone_of(kind)
     phone.then(status, **more)
     assert sent_status(owner) == "pending"
     assert_says(last_error(owner), f"answered {status}", phone.token)
@@ -171,8 +193,11 @@ ADVICE = {
 }
 
 
-@pytest.mark.parametrize("kind, status, more", CONFIGURATION)
-def test_a_configuration_fault_is_pending_shown_and_retried(service, owner, kind, phone, moved_clock, status, more):
+@each("kind, status, more", CONFIGURATION)
+def test_a_configuration_fault_is_pending_shown_and_retried(
+    service, owner, phone_of, moved_clock, kind, status, more
+):
+    phone = phone_of(kind)
     phone.then(status, **more)
     assert sent_status(owner) == "pending"
     reason = "BadJwtToken" if kind == "webpush" else more.get("reason") or more.get("error_code", "")
@@ -222,9 +247,10 @@ REPEATED = [
 ]
 
 
-@pytest.mark.parametrize("status", [400, 403, 503])
-@pytest.mark.parametrize("kind, more", REPEATED)
-def test_a_token_that_the_answer_repeats_is_not_shown(owner, phone, caplog, status, more):
+@each("status", [400, 403, 503])
+@each("kind, more", REPEATED)
+def test_a_token_that_the_answer_repeats_is_not_shown(owner, phone_of, caplog, kind, status, more):
+    phone = phone_of(kind)
     phone.then(status, **{name: words.format(phone.token) for name, words in more.items()})
     answer = owner.send()
     assert phone.token not in answer.text + owner.get("/devices").text + caplog.text
