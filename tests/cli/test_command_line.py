@@ -116,7 +116,8 @@ def test_a_command_begins_a_transaction_again_while_a_busy_service_holds_the_dat
 
 @sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned, monkeypatch):
-    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 1)
+    database.close()  # what is opened now waits as briefly as that
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
     try:

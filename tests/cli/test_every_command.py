@@ -81,12 +81,18 @@ def test_an_unknown_account_is_an_error_in_one_line(owned, command):
         said(owned(*filled(command, email)))
 
 
-@each("command", OF_AN_ID)
-def test_an_unknown_id_is_an_error_in_one_line_and_changes_nothing(full, command):
+@pytest.fixture
+def unchanged(full):
+    """The command line, after whose commands all lists must be as before."""
     before = listed(full)
-    for unknown in ("x", "", "a\nb", "%", "a" * 10_000, "a\x00b", NOT_UTF_8):
-        said(full(*filled(command, id_=unknown)))
+    yield full
     assert listed(full) == before
+
+
+@each("command", OF_AN_ID)
+def test_an_unknown_id_is_an_error_in_one_line_and_changes_nothing(unchanged, command):
+    for unknown in ("x", "", "a\nb", "%", "a" * 10_000, "a\x00b", NOT_UTF_8):
+        said(unchanged(*filled(command, id_=unknown)))
 
 
 @each("command", OF_AN_ID)
@@ -104,15 +110,14 @@ def test_a_list_has_nothing_of_other_accounts(other, command):
 
 
 @each("command", COMMANDS)
-def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(full, command):
-    before, words = listed(full), filled(command)
+def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(unchanged, command):
+    words = filled(command)
     extra = [*words, "extra"] if not command.startswith("metric") else [*words, "extra", "extra"]
     for wrong in ([*words, "--nonsense"], extra, words[: words.index(OWNER)]):
         if wrong != ["rule", "list"]:  # of all accounts
-            result = full(*wrong)
+            result = unchanged(*wrong)
             assert (result.exit_code, result.stdout) == (2, ""), wrong
             assert "Traceback" not in result.stderr
-    assert listed(full) == before
 
 
 @each(

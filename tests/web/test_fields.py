@@ -9,6 +9,7 @@ from core import delivery
 from store import database, notifications
 from tests.support.accounts import OWNER
 from tests.support.postgresql import sqlite_only
+from tests.support.rows import each
 
 LONGEST_URL = "https://example.org/" + "u" * 1_980
 OPENS = {"label": "Look", "url": LONGEST_URL}
@@ -141,23 +142,23 @@ WRONG_PARTS = [
 ]
 
 
-@pytest.mark.parametrize("field, wrong", WRONG)
-def test_a_wrong_type_or_value_is_refused_with_the_fields_name(owner, field, wrong):
-    answer = send(owner, **{field: wrong})
+@each("field, wrong", WRONG)
+def test_a_wrong_type_or_value_is_refused_with_the_fields_name(pro, field, wrong):
+    answer = send(pro, **{field: wrong})
     assert (answer.status_code, answer.json) == (
         400,
         {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 400},
     )
     assert answer.json["error"].startswith(f"{field} ")
-    assert owner.listed() == []
+    assert pro.listed() == []
 
 
-@pytest.mark.parametrize("part, wrong", WRONG_PARTS)
-def test_a_wrong_part_of_a_field_is_refused_with_its_place(owner, part, wrong):
+@each("part, wrong", WRONG_PARTS)
+def test_a_wrong_part_of_a_field_is_refused_with_its_place(pro, part, wrong):
     field = part.partition("[")[0].partition(".")[0]
-    answer = send(owner, **{field: [OPENS, wrong] if field == "actions" else wrong})
+    answer = send(pro, **{field: [OPENS, wrong] if field == "actions" else wrong})
     assert (answer.status_code, answer.json["error"].split(" ")[0]) == (400, part)
-    assert owner.listed() == []
+    assert pro.listed() == []
 
 
 @pytest.mark.parametrize(
