@@ -34,7 +34,7 @@ def mute(
     if (duration is None) == (until is None):
         raise click.UsageError("Use either a DURATION, such as 1h, or --until.")
     owner, now = accounts.find_account(email), clock.now_ms()
-    kind, id_ = mutes.named(owner.seq, what)
+    kind, id_ = mutes.named(owner, what)
     fields: dict[str, Any] = {"what": kind, "id": id_, "cron": cron, "urgentPasses": not urgent_too}
     if duration is not None:
         fields["forS"] = seconds_of(duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
@@ -56,7 +56,7 @@ def unmute(email: str, what: str) -> None:
     NAME may be an id.
     """
     owner = accounts.find_account(email)
-    kind, id_ = mutes.named(owner.seq, what)
+    kind, id_ = mutes.named(owner, what)
     ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
     if not ended:
         raise click.ClickException(line(f"{'Everything' if kind == ALL else what} is not muted."))

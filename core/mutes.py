@@ -5,8 +5,10 @@ from typing import Any
 from core import durations, holding, local_time, subjects
 from models import Account
 from process.clock import HOUR_MS
+from store import followers
 from store import mutes as stored
-from store.database import transaction
+from store.database import AFTER_ALL, transaction
+from store.followers import Followed
 from store.mutes import ALL, EVERYTHING, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
 from store.senders import Subject
 from store.subjects import SUBJECTS
@@ -31,7 +33,7 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
     fields = {name: value for name, value in sent.items() if value is not None}
     values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), **_times(fields, now)}
     with transaction(account.seq):
-        values |= _subject(account.seq, fields)
+        values |= _subject(account, fields)
         return find_mute(account.seq, _add(account.seq, values, now), now)
 
 
@@ -156,7 +158,7 @@ def _until(value: Any, now: int) -> int:
 # --- what is muted ------------------------------------------------------------------------------------------
 
 
-def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
+def _subject(account: Account, fields: dict[str, Any]) -> dict[str, str | int]:
     """The columns that name what is muted."""
     what, id_ = fields.get("what"), fields.get("id")
     if what is None:
@@ -170,18 +172,41 @@ def _subject(account_seq: int, fields: dict[str, Any]) -> dict[str, str | int]:
         return {"what": ALL, "subject_seq": NO_SUBJECT}
     if not isinstance(id_, str):
         raise Refused(400, "id must be a string.", field="id")
-    return {"what": what, "subject_seq": subjects.find(account_seq, what, id_).seq}
+    return {"what": what, "subject_seq": _seq(account, what, id_)}
 
 
-def subject_of(account_seq: int, text: str) -> Subject:
+def subject_of(account: Account, text: str) -> Subject:
     """What a person names, as `named` takes it."""
-    what, id_ = named(account_seq, text)
-    return EVERYTHING if id_ is None else (what, subjects.find(account_seq, what, id_).seq)
+    what, id_ = named(account, text)
+    return EVERYTHING if id_ is None else (what, _seq(account, what, id_))
 
 
-def named(account_seq: int, text: str) -> tuple[str, str | None]:
-    """What a person names as `all`, or as `core/subjects.py` takes it, and its id."""
-    return (ALL, None) if text == ALL else subjects.named(account_seq, text, beside=ALL)
+def named(account: Account, text: str) -> tuple[str, str | None]:
+    """What a person names as `all`, or as `core/subjects.py` takes it, and its id; also what the account follows."""
+    followed = [(one.what, one.id, one.name) for one in _followed(account)]
+    return (ALL, None) if text == ALL else subjects.named(account.seq, text, beside=ALL, others=followed)
+
+
+def choices(account: Account) -> list[tuple[str, list[tuple[str, str]]]]:
+    """All that the account can mute of each kind, with ids and names: what it has, and what it follows.
+
+    What it follows has the id of that, since it must not see that of the sender.
+    """
+    followed = _followed(account)
+    return [
+        (what, own + [(one.id, f"{one.name} ({one.owner})") for one in followed if one.what == what])
+        for what, own in subjects.of_account(account.seq)
+    ]
+
+
+def _seq(account: Account, what: str, id_: str) -> int:
+    """The seq of what the account has or follows; `Refused` (404) if it is neither."""
+    seqs = [one.subject_seq for one in _followed(account) if (one.what, one.id) == (what, id_)]
+    return seqs[0] if seqs else int(subjects.find(account.seq, what, id_).seq)
+
+
+def _followed(account: Account) -> list[Followed]:
+    return followers.followed(account.seq, account.email, since=AFTER_ALL)
 
 
 def subject_words(one: ListedMute) -> str:

@@ -4,7 +4,7 @@ Must not know requests.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from core import alerts, heartbeats, metric_rules
@@ -44,11 +44,13 @@ def find(account_seq: int, what: str, id_: str) -> Any:
     return FIND[what](account_seq, id_)
 
 
-def named(account_seq: int, text: str, beside: str = "") -> tuple[str, str]:
+def named(
+    account_seq: int, text: str, beside: str = "", others: Iterable[tuple[str, str, str]] = ()
+) -> tuple[str, str]:
     """What a person names as `alert:`, `key:`, `heartbeat:` or `rule:` with an id or a name, and its id.
 
-    A rule's name is that of its metric. `Refused` (400) for other words, of which `beside` may be one, (404) if there
-    is none, (409) if several have the name.
+    A rule's name is that of its metric. `others`, each a kind, an id and a name, may be named, too. `Refused` (400)
+    for other words, of which `beside` may be one, (404) if there is none, (409) if several have the name.
     """
     found = BY_NAME.fullmatch(text)
     if not found:
@@ -56,14 +58,15 @@ def named(account_seq: int, text: str, beside: str = "") -> tuple[str, str]:
         whats = ", ".join(f"{what}:NAME" for what in SUBJECTS)
         raise Refused(400, f'Write {words} {whats}, not "{text[:MAX_SHOWN]}".')
     what, name = found[1], found[2].strip()
-    listed = LISTS[what](account_seq)
-    alike = [one for one in listed if one.id == name] or [one for one in listed if name in _names(one)]
+    listed = [(one.id, _names(one)) for one in LISTS[what](account_seq)]
+    listed += [(id_, (other,)) for kind, id_, other in others if kind == what]
+    alike = [id_ for id_, _ in listed if id_ == name] or [id_ for id_, names in listed if name in names]
     if not alike:
         raise Refused(404, f'There is no {what} "{name[:MAX_SHOWN]}".')
     if len(alike) > 1:
-        ids = ", ".join(one.id for one in alike[:5])
+        ids = ", ".join(alike[:5])
         raise Refused(409, f'{len(alike)} {what}s have the name "{name}": use an id, such as {ids}.')
-    return what, alike[0].id
+    return what, alike[0]
 
 
 def of_account(account_seq: int) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -28,7 +28,7 @@ def create_mute() -> Page:
     """POST /app/mutes: mutes `what` for an hour, or for the `duration` of the form on the page Quiet hours."""
     account, form, now = current().account, request.form, clock.now_ms()
     if "duration" not in form:
-        mutes.mute_for_an_hour(account.seq, mutes.subject_of(account.seq, form.get("what", "")), now)
+        mutes.mute_for_an_hour(account.seq, mutes.subject_of(account, form.get("what", "")), now)
         return page.back_to(_back(), "Muted for an hour. What comes is held.")
     what, duration, cron = (form.get(name, "") for name in ("what", "duration", "cron"))
     typed = NewMute(what, duration, cron, "urgent" in form, "history" in form)
@@ -42,7 +42,7 @@ def create_mute() -> Page:
 
 def _fields(account: Account, typed: NewMute) -> dict[str, Any]:
     """The fields of the REST API for what was typed."""
-    what, id_ = mutes.named(account.seq, typed.what)
+    what, id_ = mutes.named(account, typed.what)
     for_s = durations.seconds_of(typed.duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
     more = {"mode": HISTORY} if typed.history else {}
     cron = typed.cron.strip() or None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flask import render_template
 
-from core import accounts, alerts, digests, local_time, mutes, subjects, week_windows
+from core import accounts, alerts, digests, local_time, mutes, week_windows
 from core.week_windows import DAYS, MAX_WINDOWS, MINUTES_A_DAY
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -92,7 +92,7 @@ def _quiet_page(typed: list[Typed], problem: Problem | None = None, muting: NewM
         held_count=sum(alert.held_count for alert in held),
         releases=digests.releases(held, now),
         mutes=mutes.of_account(account.seq, now),
-        senders=subjects.of_account(account.seq),
+        senders=mutes.choices(account),
         muting=muting,
     )
 

@@ -9,6 +9,7 @@ from models import new_id
 from store import subjects
 from store.database import run
 from store.enabled import IS_ENABLED
+from store.engine import Values
 from store.rows import Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Subject
 
@@ -105,10 +106,14 @@ NOTE = (
     " THEN 1 ELSE 0 END WHERE seq = ?"
 )
 ACCEPT = "UPDATE follower SET follower_seq = ? WHERE seq = ? AND follower_seq IS NULL"
-PRUNE = (
-    "DELETE FROM follower WHERE account_seq = :account AND ((follower_seq IS NULL AND created_at <= :since)"
-    " OR (what = 'key' AND subject_seq NOT IN (SELECT seq FROM api_key WHERE account_seq = :account"
+OVER = (
+    "f.account_seq = :account AND ((f.follower_seq IS NULL AND f.created_at <= :since)"
+    " OR (f.what = 'key' AND f.subject_seq NOT IN (SELECT seq FROM api_key WHERE account_seq = :account"
     " AND revoked_at IS NULL)))"
+)
+MUTED = (
+    "SELECT m.seq FROM follower f JOIN mute m"
+    " ON m.account_seq = f.follower_seq AND m.what = f.what AND m.subject_seq = f.subject_seq"
 )
 
 
@@ -142,25 +147,31 @@ def account_of(id_: str) -> int | None:
 
 def remove(account_seq: int, id_: str) -> None:
     """Delete a row of this owner; call inside `transaction()`."""
-    run("DELETE FROM follower WHERE id = ?", (id_,))
+    _end("f.id = ?", (id_,))
     run(NOTE, (account_seq,))
 
 
 def forget(account_seq: int, subject: Subject) -> None:
     """Delete the followers of what is deleted: its seq may be given again; call inside `transaction()`."""
-    run("DELETE FROM follower WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
+    _end("f.account_seq = ? AND f.what = ? AND f.subject_seq = ?", (account_seq, *subject))
     run(NOTE, (account_seq,))
 
 
 def forget_account(seq: int) -> None:
-    """End all that an account follows; call inside `transaction()`."""
-    run("DELETE FROM follower WHERE follower_seq = ?", (seq,))
+    """End all that an account shares and follows; call inside `transaction()`."""
+    _end("f.account_seq = :account OR f.follower_seq = :account", {"account": seq})
 
 
 def prune(account_seq: int, since: int) -> None:
     """Delete expired invitations, and followers of keys that have ended; call inside `transaction()`."""
-    run(PRUNE, {"account": account_seq, "since": since})
+    _end(OVER, {"account": account_seq, "since": since})
     run(NOTE, (account_seq,))
+
+
+def _end(which: str, values: Values) -> None:
+    """Delete rows, and what the accounts that followed have muted of it."""
+    run(f"DELETE FROM mute WHERE seq IN ({MUTED} WHERE {which})", values)
+    run(f"DELETE FROM follower AS f WHERE {which}", values)
 
 
 # --- the followers' ---

@@ -37,7 +37,10 @@ class Mute(NamedTuple):
 
 
 class ListedMute(NamedTuple):
-    """A mute with the id and the name of what is muted; None for everything."""
+    """A mute with the id and the name of what is muted; None for everything.
+
+    For what the account follows, the id is that of its row in the table of followers.
+    """
 
     mute: Mute
     subject_id: str | None
@@ -49,7 +52,8 @@ FROM = "FROM mute m JOIN account a ON a.seq = m.account_seq"
 OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} {FROM} WHERE m.account_seq = ? ORDER BY m.seq")
 LISTED = Query(
     ListedMute,
-    f"SELECT {MUTE}, {subjects.ID}, {subjects.NAME} {FROM}{subjects.joined('m')}"
+    f"SELECT {MUTE}, coalesce(f.id, {subjects.ID}), {subjects.NAME} {FROM}{subjects.joined('m')} LEFT JOIN follower f"
+    " ON f.follower_seq = m.account_seq AND f.what = m.what AND f.subject_seq = m.subject_seq"
     f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {subjects.ID} IS NOT NULL) ORDER BY m.seq DESC",
 )
 NOTE = (

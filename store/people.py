@@ -42,7 +42,6 @@ WAYS_IN = (
     "alert",
     "heartbeat",
     "metric_rule",
-    "follower",
 )
 
 

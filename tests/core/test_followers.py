@@ -235,6 +235,45 @@ def test_a_followers_mute_and_least_priority_are_his_own(service, owner, hook, b
     assert bodies(phone) == ["high"]
 
 
+def followed_id(caller, what="alert"):
+    return next(one["id"] for one in caller.get("/following").json["following"] if one["what"] == what)
+
+
+@pytest.mark.parametrize("by", ["REST", "command line"])
+def test_a_follower_mutes_what_he_follows_for_himself_alone(service, owner, hook, bob, phone, by):
+    if by == "REST":
+        muted = mute(bob, "alert", followed_id(bob))
+    else:
+        assert service.flask("mute", BOB, "alert:Backups", "1h").stdout.startswith("Muted the alert Backups until")
+        (muted,) = bob.get("/mutes").json["mutes"]
+    assert (muted["subject"], muted["name"]) == (followed_id(bob), "Backups")
+    hook.post({"t": "a", "b": "1"})
+    assert (bob.listed()[0]["status"], owner.listed()[0]["status"], bodies(phone)) == ("held", "delivered", [])
+    assert bob.post("/mutes", {"what": "alert", "id": hook.id, "forS": 60}).status_code == 404
+    assert service.flask("unmute", BOB, "alert:Backups").stdout == "Ended 1 mute of alert:Backups.\n"
+
+
+def test_a_name_that_the_follower_and_the_owner_gave_needs_an_id(service, hook, bob):
+    own = service.alert(email=BOB, name="Backups").id
+    refused = service.flask("mute", BOB, "alert:Backups", "1h").stderr
+    assert '2 alerts have the name "Backups"' in refused and own in refused and followed_id(bob) in refused
+
+
+def test_a_mute_goes_with_what_it_mutes(service, owner, hook, bob):
+    ends = {
+        "left": lambda id_: bob.delete(f"/following/{followed_id(bob)}"),
+        "removed": lambda id_: owner.delete(f"{place('alert', id_)}/{followed_id(bob)}"),
+        "deleted": lambda id_: owner.delete(f"/alerts/{id_}"),
+    }
+    bob.delete(f"/following/{followed_id(bob)}")
+    for way, end in ends.items():
+        id_ = service.alert(name=way).id
+        follow(owner, bob, BOB, "alert", id_)
+        mute(bob, "alert", followed_id(bob))
+        end(id_)
+        assert (way, bob.get("/mutes").json["mutes"], run("SELECT count(*) FROM mute").fetchone()) == (way, [], (0,))
+
+
 def test_a_copy_for_later_comes_when_the_owners_does(service, owner, bob, phone, moved_clock):
     send_at(owner, moved_clock.ms + 60_000)
     assert bob.listed()[0]["status"] == "held"
@@ -349,8 +388,9 @@ def test_deleting_an_account_ends_what_it_follows_and_what_follows_it(service, o
     service.flask("account", "create", "admin@example.org")
     service.flask("account", "set", "admin@example.org", "--admin", "--password-stdin", stdin="a long password")
     hook.post({"t": "a", "b": "kept"})
+    mute(bob, "alert", followed_id(bob), for_s=60)
     assert service.flask("account", "delete", gone, "--yes").exit_code == 0
-    assert run("SELECT count(*) FROM follower").fetchone() == (0,)
+    assert run("SELECT (SELECT count(*) FROM follower), (SELECT count(*) FROM mute)").fetchone() == (0, 0)
     left = bob if gone != BOB else owner
     assert [one["body"] for one in left.listed()] == ["kept"]
     if gone == BOB:

@@ -51,6 +51,17 @@ def test_each_kind_is_shared_accepted_on_home_and_left_on_settings(owner, other,
         assert OTHER not in owner.page(path).main
 
 
+def test_what_is_followed_can_be_muted_on_the_page_quiet_hours(owner, other, pages):
+    path = next(iter(pages))
+    owner.done(path, {"email": OTHER}, leads_to=path)
+    accept = other.page("/app/").action_of("/accept")
+    other.done(accept, {}, leads_to="/app/")
+    assert f"Disk ({OWNER})" in other.page("/app/quiet").main
+    muted = {"what": f"alert:{accept.split('/')[-2]}", "duration": "1h", "cron": ""}
+    assert "Muted the alert Disk" in other.done("/app/mutes", muted, leads_to="/app/quiet").main
+    assert f"({OTHER})" not in owner.page("/app/quiet").main
+
+
 def test_an_invitation_is_declined_on_home_and_a_follower_removed(owner, other, pages):
     path = next(iter(pages))
     owner.done(path, {"email": OTHER}, leads_to=path)
