@@ -32,6 +32,11 @@ class Holds(NamedTuple):
     mutes: tuple[Mute, ...]
     time_zone: str
 
+    def are_in_force(self, at: int) -> bool:
+        """Whether any of them holds at this time (ms)."""
+        is_quiet = local_time.is_quiet(self.quiet_hours, self.time_zone, at)
+        return is_quiet or any(ends_at(mute, at) is not None for mute in self.mutes)
+
     def ends(self, at: int) -> tuple[int, str] | None:
         """When the first of those that hold at this time (ms) ends, and its name; None if none does."""
         if self.quiet_hours and local_time.is_quiet(self.quiet_hours, self.time_zone, at):
@@ -95,7 +100,7 @@ def is_held(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, firs
     frequency, holds = what_holds(sender, priority, mutes)
     if frequency == AT_ONCE and not holds.quiet_hours and not holds.mutes:  # as with most alerts
         return False
-    return local_time.is_collecting(frequency, first_held_at, now) or holds.ends(now) is not None
+    return local_time.is_collecting(frequency, first_held_at, now) or holds.are_in_force(now)
 
 
 def what_holds(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes) -> tuple[str, Holds]:
