@@ -45,6 +45,11 @@ def account_seq(email=BOB):
     return Account.find(email).seq
 
 
+def followed_id(caller, what="alert"):
+    """The id by which the account follows the alert, key, heartbeat or rule."""
+    return next(one["id"] for one in caller.get("/following").json["following"] if one["what"] == what)
+
+
 def counts(caller):
     stats = caller.get("/stats").json["stats"]
     return stats["totalNotificationsAllTime"], stats["notificationsThisDay"]
@@ -235,10 +240,6 @@ def test_a_followers_mute_and_least_priority_are_his_own(service, owner, hook, b
     assert bodies(phone) == ["high"]
 
 
-def followed_id(caller, what="alert"):
-    return next(one["id"] for one in caller.get("/following").json["following"] if one["what"] == what)
-
-
 @pytest.mark.parametrize("by", ["REST", "command line"])
 def test_a_follower_mutes_what_he_follows_for_himself_alone(service, owner, hook, bob, phone, by):
     if by == "REST":
@@ -370,11 +371,11 @@ def test_what_repeats_or_is_held_goes_with_who_leaves_and_the_rest_stays(service
     owner.post("/notifications/send", {"title": "t", "body": "repeats", "acknowledge": True})
     send_at(owner, moved_clock.ms + 60_000)
     service.work()
-    kept = next(one for one in bob.get("/following").json["following"] if one["what"] == "key")
+    kept = followed_id(bob, "key")
     if by == "the owner":
-        assert owner.delete(f"{place('key', key_id(owner))}/{kept['id']}").json == {"ok": True}
+        assert owner.delete(f"{place('key', key_id(owner))}/{kept}").json == {"ok": True}
     else:
-        assert bob.delete(f"/following/{kept['id']}").json == {"ok": True}
+        assert bob.delete(f"/following/{kept}").json == {"ok": True}
     assert [one["body"] for one in bob.listed()] == ["stays"] and len(owner.listed()) == 3
     moved_clock.advance(70)
     service.work()
@@ -430,14 +431,14 @@ def as_outsider(service, caller, email, ids):
 def test_no_account_reaches_the_followers_or_invitations_of_others_on_any_door(service, owner, hook, bob):
     eve = service.caller(service.account("eve@example.org"))
     own_alert = service.alert(email="eve@example.org").id
-    follower_id = next(one["id"] for one in bob.get("/following").json["following"] if one["what"] == "alert")
-    followed_id = invited(owner, "alert", hook.id, "cleo@example.org")["id"]
+    follower_id = followed_id(bob)
+    invitation_id = invited(owner, "alert", hook.id, "cleo@example.org")["id"]
     rows = "SELECT id, email, follower_seq FROM follower ORDER BY seq"
     before = run(rows).fetchall()
     outsiders = {"eve@example.org": (eve, own_alert), BOB: (bob, service.alert(email=BOB).id)}
     for email, (caller, own) in outsiders.items():
-        mine = follower_id if email != BOB else followed_id
-        known = as_outsider(service, caller, email, (mine, followed_id, own, hook.id))
+        mine = follower_id if email != BOB else invitation_id
+        known = as_outsider(service, caller, email, (mine, invitation_id, own, hook.id))
         unknown = as_outsider(service, caller, email, ("f" * 32, "e" * 32, own, "d" * 32))
         assert known == unknown, email
     assert run(rows).fetchall() == before
