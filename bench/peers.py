@@ -129,7 +129,7 @@ def pocketbell(scratch: Path) -> Iterator[Peer]:
         database.close()
         requests = requests_of(keys, [])["send"]
         pids = [service.process.pid, worker_of(service.process.pid)]
-        for pid in pids:  # the core that it chose may be the client's, if another service runs here
+        for pid in pids:  # if another service runs here, it may have chosen the client's core
             measure.keep_with_service(pid)
         yield Peer(scratch, service.port, pids, requests, may_fail=False)
 

@@ -183,14 +183,16 @@ def subject_of(account: Account, text: str) -> Subject:
 
 def named(account: Account, text: str) -> tuple[str, str | None]:
     """What a person names as `all`, or as `core/subjects.py` takes it, and its id; also what the account follows."""
+    if text == ALL:
+        return ALL, None
     followed = [(one.what, one.id, one.name) for one in _followed(account)]
-    return (ALL, None) if text == ALL else subjects.named(account.seq, text, beside=ALL, others=followed)
+    return subjects.named(account.seq, text, beside=ALL, others=followed)
 
 
 def choices(account: Account) -> list[tuple[str, list[tuple[str, str]]]]:
-    """All that the account can mute of each kind, with ids and names: what it has, and what it follows.
+    """The ids and names of all that the account can mute, by kind: what it has, and what it follows.
 
-    What it follows has the id of that, since it must not see that of the sender.
+    What it follows goes by the id in the table of followers. The sender's own id stays hidden.
     """
     followed = _followed(account)
     return [
@@ -200,7 +202,7 @@ def choices(account: Account) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _seq(account: Account, what: str, id_: str) -> int:
-    """The seq of what the account has or follows; `Refused` (404) if it is neither."""
+    """The seq of what the account has or follows by this id; `Refused` (404) if there is none."""
     seqs = [one.subject_seq for one in _followed(account) if (one.what, one.id) == (what, id_)]
     return seqs[0] if seqs else int(subjects.find(account.seq, what, id_).seq)
 

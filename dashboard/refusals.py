@@ -42,7 +42,7 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
 
 
 def _void() -> Refused | None:
-    """Why the request's credential is void by now, as when its account was deleted meanwhile; None if it is not."""
+    """The refusal, if the request's key or session has become void: its account may have been deleted meanwhile."""
     try:
         current().confirm()
     except Refused as refused:

@@ -18,7 +18,7 @@ MIGRATIONS = ROOT / "migrations"
 SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # that of schema.sql
 
 DatabaseError = peewee.PeeweeException  # whatever the database refuses
-IntegrityError = peewee.IntegrityError  # what other rows do not allow, such as one of an account that is gone
+IntegrityError = peewee.IntegrityError  # a row that contradicts others, such as one of a deleted account
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
 Values = Sequence[object] | Mapping[str, object]
 

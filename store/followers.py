@@ -106,12 +106,12 @@ NOTE = (
     " THEN 1 ELSE 0 END WHERE seq = ?"
 )
 ACCEPT = "UPDATE follower SET follower_seq = ? WHERE seq = ? AND follower_seq IS NULL"
-OVER = (
+IS_OVER = (
     "f.account_seq = :account AND ((f.follower_seq IS NULL AND f.created_at <= :since)"
     " OR (f.what = 'key' AND f.subject_seq NOT IN (SELECT seq FROM api_key WHERE account_seq = :account"
     " AND revoked_at IS NULL)))"
 )
-MUTED = (
+THEIR_MUTES = (  # what the accounts that follow have muted of it
     "SELECT m.seq FROM follower f JOIN mute m"
     " ON m.account_seq = f.follower_seq AND m.what = f.what AND m.subject_seq = f.subject_seq"
 )
@@ -164,13 +164,13 @@ def forget_account(seq: int) -> None:
 
 def prune(account_seq: int, since: int) -> None:
     """Delete expired invitations, and followers of keys that have ended; call inside `transaction()`."""
-    _end(OVER, {"account": account_seq, "since": since})
+    _end(IS_OVER, {"account": account_seq, "since": since})
     run(NOTE, (account_seq,))
 
 
 def _end(which: str, values: Values) -> None:
-    """Delete rows, and what the accounts that followed have muted of it."""
-    run(f"DELETE FROM mute WHERE seq IN ({MUTED} WHERE {which})", values)
+    """Delete these rows of the table, and the mutes that the followers made of what they followed."""
+    run(f"DELETE FROM mute WHERE seq IN ({THEIR_MUTES} WHERE {which})", values)
     run(f"DELETE FROM follower AS f WHERE {which}", values)
 
 

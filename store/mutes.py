@@ -39,7 +39,7 @@ class Mute(NamedTuple):
 class ListedMute(NamedTuple):
     """A mute with the id and the name of what is muted; None for everything.
 
-    For what the account follows, the id is that of its row in the table of followers.
+    What the account follows goes by the id in the table of followers.
     """
 
     mute: Mute

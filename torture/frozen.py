@@ -161,7 +161,7 @@ def _through(
 
 
 def _waits(port: int, context: ssl.SSLContext, key: str) -> str:
-    """How a request is answered that waits for a button which nobody presses."""
+    """The answer to a request that waits for a button that nobody presses: its status and how long it took."""
     question = {"title": "t", "body": "b", "actions": [{"label": "Yes", "answer": "yes"}]}
     connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
     connection.request("POST", "/api/v1/notifications/send", json.dumps(question), bearer(key))

@@ -21,7 +21,7 @@ BODIES = {
 
 @pytest.fixture
 def delete_meanwhile(service, monkeypatch):
-    """Let the account of this address be deleted just before the next transaction."""
+    """Arrange that the account with this address is deleted just before the next transaction."""
 
     def delete(email):
         begin = database._engine.transaction
