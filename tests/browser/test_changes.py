@@ -10,6 +10,7 @@ from tests.support.heartbeats import Pinged
 
 MOST_SHIFT = 0.02  # of the cumulative layout shift; 0.1 counts as good
 WIDTHS = (390, 1280)
+BYTES_PER_S = 8_000  # so slow that a page arrives in many parts
 OBSERVE = """
 self.shifts = [];
 new PerformanceObserver((list) => {
@@ -56,6 +57,21 @@ def test_no_page_jumps_while_it_loads(full, open_context, push_service, width):
         settle(page)
         found[name] = jumps(page)
     assert not any(found.values()), "\n".join(f"{name}: {shifts}" for name, shifts in found.items() if shifts)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_that_arrives_late_goes_above_what_is_shown(full, open_context, push_service, width):
+    context = open_context(viewport={"width": width, "height": 844})
+    page = Phone(full.site, context, push_service, is_signed_in=False).page
+    context.add_cookies([full.cookie])
+    page.add_init_script(OBSERVE)
+    page.goto(full.site.base + full_pages(full)["alert: recent"])  # its preview is above its form, or beside it
+    slow = {"offline": False, "latency": 0, "downloadThroughput": BYTES_PER_S, "uploadThroughput": -1}
+    context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.reload()  # the style sheet and the scripts are there by now
+    settle(page)
+    shifts = page.evaluate(SHIFTS)
+    assert sum(value for value, *_ in shifts) < 0.005, shifts
 
 
 @pytest.mark.parametrize("width", WIDTHS)
