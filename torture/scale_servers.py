@@ -1,13 +1,13 @@
 """The servers of `torture.scale`: a PostgreSQL with a standby, a Redis, and two services of two workers each."""
 
 import os
-import pwd
 import random
 import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.support import postgresql
 from tests.support.processes import children
 from tests.support.redis_server import RedisServer
 from tests.support.server import Server, free_port, wait_until
+from torture.load import asked
 
 NAME = "pocketbell"
 
@@ -71,19 +72,16 @@ class PostgreSql:
 
     def with_standby(self) -> "PostgreSql":
         """A standby that has everything which this one acknowledges from now on."""
-        standby = PostgreSql.__new__(PostgreSql)
-        port = self.standby_port
-        standby.directory, standby.url = (
-            self.directory.with_name("standby"),
-            f"postgresql://postgres@127.0.0.1:{port}",
-        )
+        standby = copy(self)
+        standby.url = f"postgresql://{postgresql.USER}@127.0.0.1:{self.standby_port}"
+        standby.directory = self.directory.with_name("standby")
         standby.data = standby.directory / "data"
         standby.directory.mkdir(mode=0o755)
         if os.getuid() == 0:
-            shutil.chown(standby.directory, pwd.getpwnam(postgresql.USER).pw_uid)
+            shutil.chown(standby.directory, postgresql.USER)
         postgresql._command("pg_basebackup", "-R", "-c", "fast", "-D", standby.data, "-d", f"{self.url}/postgres")
         with (standby.data / "postgresql.conf").open("a") as settings:
-            settings.write(f"port = {port}\n")
+            settings.write(f"port = {self.standby_port}\n")
         standby.start()
         self.rows("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.rows("SELECT pg_reload_conf()")
@@ -96,7 +94,7 @@ class PostgreSql:
 
 
 class Site:
-    """Two services of two workers each, with one database and one Redis."""
+    """Two services, each of two workers unless `environ` says otherwise, with one database and one Redis."""
 
     def __init__(self, scratch: Path, postgres: PostgreSql, redis: RedisServer, **environ: str) -> None:
         self.scratch, self.postgres, self.redis = scratch, postgres, redis
@@ -137,40 +135,35 @@ class Site:
         """Wait until both services say that they are well; how long that took."""
         began = time.monotonic()
         for server in self.services:
-            wait_until(lambda server=server: is_well(server), 30)
+            wait_until(lambda server=server: asked(server, "GET", "/healthz", timeout=5).status == 200, 30)
         return time.monotonic() - began
+
+    def kill(self) -> None:
+        """Kill both."""
+        for server in self.services:
+            with suppress(ProcessLookupError):
+                server.kill()
 
     def log(self) -> str:
         """What all services logged."""
         return "".join(path.read_text(errors="replace") for path in self.logs)
 
 
-def is_well(server: Server) -> bool:
-    """Whether /healthz answers 200."""
-    try:
-        return bool(server.request("GET", "/healthz", timeout=5).status == 200)
-    except OSError:
-        return False
-
-
 @contextmanager
 def site(scratch: Path, **environ: str) -> Iterator[Site]:
     """Everything started; all of it ends with the block."""
     scratch.chmod(0o755)  # PostgreSQL's user must get through
-    postgres = PostgreSql(scratch / "postgresql")
-    try:
-        with RedisServer() as redis:
-            made = Site(scratch, postgres, redis, **environ)
-            try:
-                yield made
-            finally:
-                with suppress(ProcessLookupError):
-                    redis.process.send_signal(signal.SIGCONT)
-                for server in made.services:
-                    with suppress(ProcessLookupError):
-                        server.kill()
-    finally:
-        for directory in (scratch / "postgresql", scratch / "standby"):
-            if (directory / "data/postmaster.pid").exists():
-                with suppress(AssertionError):
-                    postgresql._command("pg_ctl", "-D", directory / "data", "-m", "immediate", "stop")
+    with ExitStack() as stack:
+        stack.callback(_stop_databases, scratch)
+        postgres = PostgreSql(scratch / "postgresql")
+        made = Site(scratch, postgres, stack.enter_context(RedisServer()), **environ)
+        stack.callback(made.kill)
+        yield made
+
+
+def _stop_databases(scratch: Path) -> None:
+    """Stop those that still run."""
+    for directory in (scratch / "postgresql", scratch / "standby"):
+        if (directory / "data/postmaster.pid").exists():
+            with suppress(AssertionError):
+                postgresql._command("pg_ctl", "-D", directory / "data", "-m", "immediate", "stop")

@@ -1,36 +1,30 @@
 """Sockets that send nothing, half a header or half a body: how long one holds a thread, and what others notice.
 
-The proxies run with the configurations in deploy/ (or in the directory DEPLOY), on other ports and with a certificate
-made here.
+The proxies run with the files of deploy/, on other ports and with a certificate made here.
 """
 
-import os
-import re
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.certificates import Certificates, make
-from tests.support.server import OWNER, ROOT, Server, bearer, free_port, wait_until
+from tests.support.proxies import CLIENT, PROXIES, Proxy, program
+from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
-from torture.load import SEND, asked, ms, raw_request, together
+from torture.load import asked, ms, send
 from torture.service import seed, started
 
-DEPLOY = Path(os.environ.get("DEPLOY", ROOT / "deploy"))
 HELD_S = 25.0
 OF_EACH = 50
 DRIP_S = 2.0
-GOAL_S = 10.0
+GOAL_S, GOAL_OF_PROXY_S = 10.0, 1.0
 PATIENCE_S = 45.0
-CLOSE = {"Connection": "close"}
-HEALTH = raw_request("GET", "/healthz", CLOSE)
+WHAT = f"/healthz and a send with {3 * OF_EACH} slow sockets for {HELD_S:.0f} s"
 
 
 class Slow(NamedTuple):
@@ -61,14 +55,18 @@ def ways(key: str) -> list[Slow]:
 def figures(scratch: Path) -> Iterator[Figure]:
     """One slow socket on one thread, then 150 of them directly and through the proxies."""
     yield from threads_kept(scratch)
-    certificates = make(scratch)
     (account,) = seed(scratch / "data", [OWNER])
     with started(scratch / "data", BASE_URL="https://localhost") as server:
         key = account.keys[0]
         must = f"each answered within {GOAL_S:.0f} s: only those with a key and half of a long body keep a thread"
-        yield from crowd("directly", must, GOAL_S, server.port, key, None)
-        for name, serve in (("nginx", nginx), ("caddy", caddy)):
-            yield from behind(name, serve, scratch, server, certificates, key)
+        yield crowd("directly", must, GOAL_S, server, key)
+        for kind in PROXIES:
+            must = f"each answered with 200 within {GOAL_OF_PROXY_S:.0f} s"
+            if program(kind):
+                with behind(kind, scratch / kind, server.port) as proxy:
+                    yield crowd(f"through {kind}", must, GOAL_OF_PROXY_S, proxy, key)
+            else:
+                yield Figure(f"{WHAT}, through {kind}", must, f"{kind} is not there", None)
 
 
 # --- one socket, one thread ---------------------------------------------------------------------------------
@@ -76,18 +74,14 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 def threads_kept(scratch: Path) -> Iterator[Figure]:
     """With THREADS=1: how long a fresh request waits behind one slow socket."""
-    count = len(ways(""))
+    directories = [scratch / f"one{place}" / "data" for place in range(len(ways("")))]
+    keys = [seed(directory, [OWNER])[0].keys[0] for directory in directories]
+    every = [ways(key)[place] for place, key in enumerate(keys)]
     with ExitStack() as stack:
-        directories = [scratch / f"one{place}" / "data" for place in range(count)]
-        keys = [seed(directory, [OWNER])[0].keys[0] for directory in directories]
         servers = [stack.enter_context(started(directory, THREADS="1")) for directory in directories]
-        waits = [0.0] * count
-
-        def wait(place: int) -> None:
-            waits[place] = waited(servers[place], ways(keys[place])[place])
-
-        together([lambda place=place: wait(place) for place in range(count)])
-    for way, wait_s in zip(ways(""), waits, strict=True):
+        with ThreadPoolExecutor(len(servers)) as threads:
+            waits = list(threads.map(waited, servers, every))
+    for way, wait_s in zip(every, waits, strict=True):
         seen = f"more than {PATIENCE_S:.0f} s" if wait_s >= PATIENCE_S else ms(wait_s)
         yield Figure(f"a thread is kept by one socket: {way.name}", "at most 10 s", seen, wait_s <= GOAL_S)
 
@@ -95,32 +89,36 @@ def threads_kept(scratch: Path) -> Iterator[Figure]:
 def waited(server: Server, way: Slow) -> float:
     """How long a fresh request waits behind one such socket."""
     asked(server, "GET", "/healthz")
-    stop = threading.Event()
-    slow = SlowSockets(server.port, None, [way])
-    thread = threading.Thread(target=slow.hold, args=(stop,))
-    thread.start()
-    time.sleep(0.5)
-    took_s = asked(server, "GET", "/healthz", timeout=PATIENCE_S).seconds
-    stop.set()
-    thread.join()
-    return took_s
+    with SlowSockets(server, [way]):
+        time.sleep(0.5)
+        return asked(server, "GET", "/healthz", timeout=PATIENCE_S).seconds
 
 
 class SlowSockets:
     """Slow sockets. By themselves, they are not opened again after they were closed."""
 
-    def __init__(
-        self, port: int, context: ssl.SSLContext | None, slow: list[Slow], is_stubborn: bool = False
-    ) -> None:
-        self.port, self.context, self.slow, self.is_stubborn = port, context, slow, is_stubborn
+    def __init__(self, target: Server | Proxy, slow: list[Slow], is_stubborn: bool = False) -> None:
+        self.port, self.context, self.address = target.port, None, "127.0.0.1"
+        if isinstance(target, Proxy):
+            self.context, self.address = target.context(), CLIENT  # as those that ask it meanwhile
+        self.slow, self.is_stubborn = slow, is_stubborn
         self.sockets: list[socket.socket | None] = [None] * len(slow)
-        self.opened = 0
+        self.opened, self.ending = 0, threading.Event()
+        self.thread = threading.Thread(target=self._hold)
 
-    def hold(self, stop: threading.Event) -> None:
+    def __enter__(self) -> "SlowSockets":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
+
+    def _hold(self) -> None:
         """Open them all and drip until told to stop."""
         for place in range(len(self.slow)):
             self._open(place)
-        while not stop.wait(DRIP_S):
+        while not self.ending.wait(DRIP_S):
             for place, way in enumerate(self.slow):
                 self._drip(place, way)
         for one in self.sockets:
@@ -129,7 +127,7 @@ class SlowSockets:
 
     def _open(self, place: int) -> None:
         with suppress(OSError):
-            one = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+            one = socket.create_connection(("127.0.0.1", self.port), 5, (self.address, 0))
             self.sockets[place] = one
             self.opened += 1
             if self.context and self.slow[place].begin:
@@ -160,114 +158,30 @@ class SlowSockets:
 # --- many of them -------------------------------------------------------------------------------------------
 
 
-def crowd(
-    where: str, must: str, goal_s: float, port: int, key: str, context: ssl.SSLContext | None
-) -> Iterator[Figure]:
+def crowd(where: str, must: str, goal_s: float, target: Server | Proxy, key: str) -> Figure:
     """150 slow sockets, reopened when they are closed, and fresh requests meanwhile."""
     every = ways(key)
     mixed = [every[0]] * OF_EACH + (every[1:3] * OF_EACH)[:OF_EACH] + (every[3:6] * OF_EACH)[:OF_EACH]
-    slow, stop, times = SlowSockets(port, context, mixed, is_stubborn=True), threading.Event(), list[float]()
-    before = fresh(port, key, context)
-    thread = threading.Thread(target=slow.hold, args=(stop,))
-    thread.start()
-    ends = time.monotonic() + HELD_S
-    while time.monotonic() < ends:
-        times += fresh(port, key, context)
-        time.sleep(0.4)
-    stop.set()
-    thread.join()
+    before, times = fresh(target, key), list[float]()
+    with SlowSockets(target, mixed, is_stubborn=True) as slow:
+        ends = time.monotonic() + HELD_S
+        while time.monotonic() < ends:
+            times += fresh(target, key)
+            time.sleep(0.4)
     seen = f"at most {ms(max(times))} ({len(times)} requests; {ms(max(before))} before; {slow.opened} sockets opened)"
-    what = f"/healthz and a send with {len(mixed)} slow sockets for {HELD_S:.0f} s, {where}"
-    yield Figure(what, must, seen, max(times) < goal_s)
+    return Figure(f"{WHAT}, {where}", must, seen, max(times) < goal_s)
 
 
-def fresh(port: int, key: str, context: ssl.SSLContext | None) -> list[float]:
-    """The latency of /healthz and of a send, each on a new connection."""
-    message = raw_request("POST", SEND, {**bearer(key), **CLOSE}, b'{"title": "t", "body": "b"}')
-    return [timed(port, context, HEALTH), timed(port, context, message)]
+def fresh(target: Server | Proxy, key: str) -> list[float]:
+    """The latency of /healthz and of a send, each on a new connection; PATIENCE_S if it is not a 200."""
+    answers = [asked(target, "GET", "/healthz"), send(target, key)]
+    return [one.seconds if one.status == 200 else PATIENCE_S for one in answers]
 
 
-def timed(port: int, context: ssl.SSLContext | None, request: bytes) -> float:
-    """The time until the first bytes of the answer; PATIENCE_S if it is not a 200."""
-    began = time.perf_counter()
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as plain:
-            one = context.wrap_socket(plain, server_hostname="localhost") if context else plain
-            one.sendall(request)
-            is_good = one.recv(4096).startswith(b"HTTP/1.1 200")
-    except OSError:
-        is_good = False
-    return time.perf_counter() - began if is_good else PATIENCE_S
-
-
-# --- through the proxies ------------------------------------------------------------------------------------
-
-
-def behind(
-    name: str, serve: Callable[..., object], scratch: Path, server: Server, certificates: Certificates, key: str
-) -> Iterator[Figure]:
-    """The same behind a proxy."""
-    file = DEPLOY / {"nginx": "nginx.conf", "caddy": "Caddyfile"}[name]
-    must = "each answered with 200 within 1 s"
-    missing = next(
-        (what for what, is_there in ((name, shutil.which(name)), (file, file.exists())) if not is_there), None
-    )
-    if missing:
-        what = f"/healthz and a send with {3 * OF_EACH} slow sockets for {HELD_S:.0f} s, through {name}"
-        yield Figure(what, must, f"{missing} is not there", None)
-        return
-    context = ssl.create_default_context(cafile=certificates.ca_file)
-    directory = scratch / name
+@contextmanager
+def behind(kind: str, directory: Path, upstream: int, *changes: tuple[str, str]) -> Iterator[Proxy]:
+    """A proxy in front of a service: nginx or Caddy, with these changes of their files in deploy/."""
     directory.mkdir()
-    with serve(directory, file.read_text(), server.port, certificates) as port:  # type: ignore[attr-defined]
-        wait_until(lambda: timed(port, context, HEALTH) < PATIENCE_S, 15)
-        yield from crowd(f"through {name} ({file})", must, 1.0, port, key, context)
-
-
-@contextmanager
-def running(command: list[str], log: Path, **environ: str) -> Iterator[None]:
-    """Run a proxy."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environ})
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@contextmanager
-def nginx(directory: Path, config: str, upstream: int, certificates: Certificates) -> Iterator[int]:
-    """Run nginx with the project's server blocks, on loopback."""
-    port, plain = free_port(), free_port()
-    config = config.replace("127.0.0.1:8000", f"127.0.0.1:{upstream}").replace("push.example.org", "localhost")
-    config = re.sub(r"(?m)^\s*listen \[::\].*$", "", config)
-    config = re.sub(r"listen 80\b", f"listen 127.0.0.1:{plain}", config)
-    config = re.sub(r"listen 443\b", f"listen 127.0.0.1:{port}", config)
-    config = re.sub(r"(ssl_certificate(_key)?) [^;]*;", rf"\1 {certificates.file};", config)
-    config = config.replace("/var/log/nginx", str(directory))
-    paths = "".join(
-        f"{kind}_temp_path {directory}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;\n" if os.geteuid() == 0 else ""
-    main = f"{user}daemon off;\nworker_processes 1;\npid {directory}/pid;\nerror_log {directory}/error.log;\n"
-    main += f"events {{ worker_connections 1024; }}\nhttp {{\n{paths}{config}\n}}\n"
-    file = directory / "nginx.conf"
-    file.write_text(main)
-    with running(["nginx", "-p", str(directory), "-e", f"{directory}/first.log", "-c", str(file)], directory / "log"):
-        yield port
-
-
-@contextmanager
-def caddy(directory: Path, config: str, upstream: int, certificates: Certificates) -> Iterator[int]:
-    """Run Caddy with the project's Caddyfile, on loopback."""
-    port = free_port()
-    config = config.replace("127.0.0.1:8000", f"127.0.0.1:{upstream}")
-    site = f"https://localhost:{port} {{\n\tbind 127.0.0.1\n\ttls {certificates.file} {certificates.file}\n"
-    config = re.sub(r"(?m)^push\.example\.org \{\n", site, config)
-    config = re.sub(r"(?m)^\{\n", "{\n\tadmin off\n\tauto_https disable_redirects\n", config, count=1)
-    file = directory / "Caddyfile"
-    file.write_text(config)
-    command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)]
-    with running(command, directory / "log", XDG_DATA_HOME=str(directory), HOME=str(directory)):
-        yield port
+    with closing(Proxy(kind, directory, upstream, *changes, name="localhost")) as proxy:
+        wait_until(proxy.is_ready)
+        yield proxy

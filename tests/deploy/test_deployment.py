@@ -4,9 +4,6 @@ import http.client
 import json
 import os
 import re
-import shutil
-import socket
-import ssl
 import subprocess
 import time
 from contextlib import ExitStack
@@ -23,136 +20,18 @@ from tests.support import certificates
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.ntfy_app import Listener, WebSocketListener, add_topic
 from tests.support.picture_files import BOUNDARY, form_with, jpeg_of
+from tests.support.proxies import NAME, PATH, PROXIES, Proxy, installed, ours
 from tests.support.server import BIN, PATIENCE_S, ROOT, UNDELAYED_S, bearer, free_port, serving, wait_until
 from web import rate_limits
 from wire.picture_formats import MAX_PICTURE_BYTES
 
-NAME = "push.example.org"
 ORIGIN = f"https://{NAME}"
 THREADS = 4
 PASSWORD_METHOD = accounts.PASSWORD_METHOD  # of the service: the tests use a cheaper one
 LARGEST = config.load({}).max_body_bytes
-PROXIES = ("nginx", "caddy")
-PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # nginx is there
 UNIT = ROOT / "deploy/pocketbell.service"
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
-
-
-def installed(program):
-    """The program's path; without it the test is skipped."""
-    return shutil.which(program, path=PATH) or pytest.skip(f"{program} is not installed")
-
-
-def ours(name, *changes):
-    """The text of a file in deploy/ with these replacements, each of which must apply."""
-    text = (ROOT / "deploy" / name).read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
-
-class Proxy:
-    """nginx or Caddy with our file, on its own ports in front of a service."""
-
-    def __init__(self, kind, directory, upstream):
-        self.kind, self.directory = kind, directory
-        self.http_port, self.https_port = free_port(), free_port()
-        self.upstream = f"127.0.0.1:{upstream}"
-        command = getattr(self, f"_{kind}")()
-        environ = {"PATH": PATH, "HOME": str(directory), "XDG_DATA_HOME": str(directory / "data")}
-        self.log = directory / "log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
-
-    def _nginx(self):
-        made, site = certificates.make(self.directory), self.directory / "pocketbell.conf"
-        letsencrypt = f"/etc/letsencrypt/live/{NAME}"
-        site.write_text(
-            ours(
-                "nginx.conf",
-                ("\tlisten [::]:80;\n", ""),
-                ("\tlisten [::]:443 ssl http2;\n", ""),
-                ("listen 80;", f"listen 127.0.0.1:{self.http_port};"),
-                ("listen 443 ", f"listen 127.0.0.1:{self.https_port} "),
-                (f"{letsencrypt}/fullchain.pem", made.file),
-                (f"{letsencrypt}/privkey.pem", made.file),
-                ("/var/log/nginx", str(self.directory)),
-                ("127.0.0.1:8000", self.upstream),
-            )
-        )
-        user = "user root;" if os.geteuid() == 0 else ""
-        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        places = "".join(f" {one}_temp_path {self.directory}/{one};" for one in kinds)
-        main = self.directory / "nginx.conf"
-        main.write_text(
-            f"{user} daemon off; pid {self.directory}/pid; error_log {self.directory}/main.log; events {{}}\n"
-            f"http {{ access_log off; {places} include {site}; }}\n"
-        )
-        return [installed("nginx"), "-c", main, "-e", self.directory / "main.log"]
-
-    def _caddy(self):
-        alone = (
-            f"admin off\n\tlocal_certs\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port {self.http_port}"
-        )
-        file = self.directory / "Caddyfile"
-        file.write_text(
-            ours(
-                "Caddyfile",
-                ("{\n\tgrace", f"{{\n\t{alone}\n\thttps_port {self.https_port}\n\tgrace"),
-                ("127.0.0.1:8000", self.upstream),
-            )
-        )
-        return [installed("caddy"), "run", "--config", file, "--adapter", "caddyfile"]
-
-    def connect(self, sender="127.0.0.2", protocols=("http/1.1",)):
-        """A TLS connection from that address."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(protocols)
-        plain = socket.create_connection(("127.0.0.1", self.https_port), PATIENCE_S, (sender, 0))
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        try:
-            return context.wrap_socket(plain, server_hostname=NAME)
-        except OSError:
-            plain.close()
-            raise
-
-    def request(self, method, path, body=None, headers=None, sender="127.0.0.2", connection=None):
-        """One request, on a connection of its own unless one is given; the answer has `status`, `headers`, `text`."""
-        used = connection or self.connection(sender)
-        try:
-            used.request(method, path, body, headers or {})
-            answer = used.getresponse()
-            answer.text = answer.read().decode()
-            return answer
-        finally:
-            if not connection:
-                used.close()
-
-    def connection(self, sender="127.0.0.2"):
-        """An HTTP connection for several requests."""
-        kept = http.client.HTTPConnection(NAME, timeout=PATIENCE_S)
-        kept.sock = self.connect(sender)
-        return kept
-
-    def is_ready(self):
-        assert self.process.poll() is None, self.log.read_text()
-        try:
-            return self.request("GET", "/healthz").status == 200
-        except OSError:
-            return False
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait(timeout=PATIENCE_S)
-
-    @property
-    def logs(self):
-        """All that it wrote."""
-        files = [path for path in self.directory.iterdir() if "log" in path.name]
-        return "".join(path.read_text(errors="replace") for path in files)
 
 
 @pytest.fixture(scope="module")
