@@ -1,18 +1,18 @@
 """`flask backup` under load: copies contain everything acknowledged and can be served, and writers hardly notice."""
 
-import json
 import shutil
 import stat
-import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 from tests.support.push_service import Browser, PushService
 from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
-from torture.load import Answer, Crowd, happen, percentile, send, stored_id
-from torture.service import Seeded, fill, integrity, push_stand_in, rows, seed, started
+from torture.load import Answer, Crowd, asked, happen, percentile, send, stored_id
+from torture.service import FILE, Seeded, fill, integrity, rows, seed, started
 
 BACKUPS, WRITERS, KEYS, HOOKS = 5, 4, 12, 30
 CALM_S = 4.0
@@ -26,25 +26,20 @@ class Writers:
     """Four writers, two with the REST API and two with webhooks. Keeps each answer with its time."""
 
     def __init__(self, server: Server, account: Seeded) -> None:
-        self.server, self.account, self.lock, self.number = server, account, threading.Lock(), 0
+        self.server, self.account, self.numbers = server, account, count()
         self.answers: list[tuple[float, Answer]] = []
         self.pause_s = PAUSES_S[0]
         self.crowd = Crowd(*[self._send, self._happen] * (WRITERS // 2))
-
-    def _next(self) -> int:
-        with self.lock:
-            self.number += 1
-            return self.number
 
     def _keep(self, answer: Answer) -> None:
         self.answers.append((time.monotonic(), answer))
         time.sleep(self.pause_s)
 
     def _send(self) -> None:
-        self._keep(send(self.server, self.account.keys[self._next() % KEYS], body="b" * 1_000))
+        self._keep(send(self.server, self.account.keys[next(self.numbers) % KEYS], body="b" * 1_000))
 
     def _happen(self) -> None:
-        answer = happen(self.server, self.account.codes[self._next() % HOOKS])
+        answer = happen(self.server, self.account.codes[next(self.numbers) % HOOKS])
         if answer.status != 429:  # the limit is 60 a minute
             self._keep(answer)
         time.sleep(0.05)
@@ -61,7 +56,7 @@ class Writers:
 def figures(scratch: Path) -> Iterator[Figure]:
     """Four writers, a calm period, five backups, and a new service on each copy."""
     what, data_dir = f"flask backup, {BACKUPS} times under {WRITERS} writers", scratch / "data"
-    with push_stand_in() as push_service:
+    with closing(PushService()) as push_service:
         yield from _backed_up(what, data_dir, push_service)
 
 
@@ -70,7 +65,7 @@ def _backed_up(what: str, data_dir: Path, push_service: PushService) -> Iterator
     (account,) = seed(
         data_dir, [OWNER], KEYS, HOOKS, subscriptions=[browser.subscription], WEBPUSH_HOSTS=push_service.origin
     )
-    fill(data_dir / "pocketbell.db", account.seq, FIRST_ROWS)
+    fill(data_dir / FILE, account.seq, FIRST_ROWS)
     with started(data_dir, WEBPUSH_HOSTS=push_service.origin) as server:
         send(server, account.keys[0])
         writers = Writers(server, account)
@@ -129,26 +124,20 @@ def _copies(what: str, copies: list[Path], acknowledged: list[set[str | None]]) 
 def _served(what: str, copies: list[Path], account: Seeded, browser: Browser, origin: str) -> Figure:
     """Start a service on each copy: it must list its rows, and push to the old device with the old key."""
     reached = listed = 0
-    keys = {_vapid_key(one) for one in browser.pushes}
     for number, copy in enumerate(copies):
         data_dir = copy.parent / f"again-{number}"
         data_dir.mkdir(mode=0o700)
-        shutil.copy(copy, data_dir / "pocketbell.db")
+        shutil.copy(copy, data_dir / FILE)
         with started(data_dir, WEBPUSH_HOSTS=origin) as server:
             before = len(browser.messages)
             answer = send(server, account.keys[0], f"from copy {number}")
             wait_until(lambda before=before: len(browser.messages) > before)
             pushed = [one["notification"]["title"] for one in browser.messages[before:]]
             reached += answer.json["notification"]["status"] == "delivered" and f"MCP - from copy {number}" in pushed
-            page = json.loads(server.get("/api/v1/stats", account.keys[1]).text)["stats"]["totalNotificationsAllTime"]
+            stats = asked(server, "GET", "/api/v1/stats", key=account.keys[1]).json["stats"]
             kept = rows(copy, "SELECT count(*) FROM notification WHERE NOT is_digest")[0][0]
-            listed += page == kept + 1
-    keys |= {_vapid_key(one) for one in browser.pushes}
+            listed += stats["totalNotificationsAllTime"] == kept + 1
+    keys = {one["authorization"].partition("k=")[2] for one in browser.pushes}
     seen = f"{reached} of {BACKUPS} reached the device, {listed} of {BACKUPS} count all, {len(keys)} VAPID key"
     must = "each copy serves: same device, same VAPID key"
     return Figure(what, must, seen, reached == listed == BACKUPS and len(keys) == 1)
-
-
-def _vapid_key(push: dict[str, str]) -> str:
-    """The public key of a push."""
-    return push["authorization"].split("k=")[1].split(",")[0]

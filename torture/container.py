@@ -17,42 +17,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.support.proxies import PATH, program
 from tests.support.server import PATIENCE_S, ROOT, free_port, wait_until
 from torture.figure import Figure
 
 PROGRAMS = ("buildah", "podman", "runc")
-PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-CERTIFICATES = (
-    "/etc/ssl/certs/ca-certificates.crt"  # of this machine, which may reach PyPI through a proxy of its own
-)
+# Of this machine, which may reach PyPI through a proxy of its own.
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 BASE = f"""FROM scratch
 ADD base.tar /
 COPY ca-certificates.crt {CERTIFICATES}
 ENV PIP_CERT={CERTIFICATES} PIP_DEFAULT_TIMEOUT=180
 """
 IMAGE, NAME, MAX_STOP_S = "localhost/pocketbell", "pocketbell-torture", 2.0
-NOT_TO_BUILD = shutil.ignore_patterns(
-    ".git", ".venv*", "data", "tests", "torture", "bench", "__pycache__", ".*_cache"
-)
+LEFT_OUT = (".git", ".venv*", "data", "tests", "torture", "bench", "__pycache__", ".*_cache")
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
     """The build, then the life of a container."""
-    missing = [one for one in PROGRAMS if not shutil.which(one, path=PATH)]
+    missing = [one for one in PROGRAMS if not program(one)]
     if missing or os.geteuid():
         yield Figure("build and run deploy/Dockerfile", "works", f"not tried: {missing or 'not root'}", None)
         return
     with tempfile.TemporaryDirectory(prefix="pocketbell-images-") as place:
         images = Images(Path(place))
         context = scratch / "clone"
-        shutil.copytree(ROOT, context, ignore=NOT_TO_BUILD)
+        shutil.copytree(ROOT, context, ignore=shutil.ignore_patterns(*LEFT_OUT))
         subprocess.run(["chmod", "-R", "go-rwx", context], check=True)  # a clone that was made under umask 077
         began = time.monotonic()
         base = images.build(context)
+        took_s = time.monotonic() - began
         size = images.podman("images", "--format", "{{.Size}}", IMAGE).stdout.strip()
-        yield Figure(
-            "build deploy/Dockerfile", "works", f"{time.monotonic() - began:.0f} s, {size}, base {base}", True
-        )
+        told = f"{took_s:.0f} s, {size}, base {base}"
+        yield Figure("build deploy/Dockerfile", "works", told, True)
         yield from _life(images)
 
 
@@ -77,7 +74,7 @@ class Images:
 
     def podman(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run podman, whose runtime needs no systemd."""
-        runtime = ("--cgroup-manager", "cgroupfs", "--runtime", shutil.which("runc", path=PATH) or "")
+        runtime = ("--cgroup-manager", "cgroupfs", "--runtime", program("runc"))
         return self.run("podman", *self.store, *runtime, *words, stdin=stdin)
 
     def build(self, context: Path) -> str:
@@ -141,27 +138,18 @@ def _life(images: Images) -> Iterator[Figure]:
         yield Figure("start, read-only", "healthy, with the link for the first account", f"link: {is_link}", is_link)
         user = images.inside("id", "-u").stdout.strip()
         written = images.inside("touch", "/app/x").stderr.strip()
-        yield Figure(
-            "its user", "999, and writes nothing", f"{user}, {written}", user == "999" and "Read-only" in written
-        )
+        holds = user == "999" and "Read-only" in written
+        yield Figure("its user", "999, and writes nothing", f"{user}, {written}", holds)
         checked = images.inside(*_health_check())
-        yield Figure(
-            "HEALTHCHECK with another PORT",
-            "status 0",
-            f"{checked.returncode} {checked.stderr}",
-            not checked.returncode,
-        )
+        told = f"{checked.returncode} {checked.stderr}"
+        yield Figure("HEALTHCHECK with another PORT", "status 0", told, not checked.returncode)
         made = images.inside("./pocketbell", "account", "create", "a@example.org", "--password-stdin", stdin="x" * 20)
         began = time.monotonic()
         images.podman("stop", "--time", "30", NAME)
         took = time.monotonic() - began
         status = images.podman("inspect", "--format", "{{.State.ExitCode}}", NAME).stdout.strip()
-        yield Figure(
-            "stop",
-            f"status 0 in {MAX_STOP_S:.0f} s",
-            f"{status} in {took:.1f} s",
-            status == "0" and took < MAX_STOP_S,
-        )
+        holds = status == "0" and took < MAX_STOP_S
+        yield Figure("stop", f"status 0 in {MAX_STOP_S:.0f} s", f"{status} in {took:.1f} s", holds)
         images.podman("start", NAME)
         wait_until(lambda: _answers(port, "/healthz"))
         listed = images.inside("./pocketbell", "account", "list").stdout

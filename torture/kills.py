@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support.schemas import as_of_now
 from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
-from torture.load import BATCH, Crowd, asked, counted, happen, measure, new_key, send, stored_id
+from torture.load import BATCH, SEND, Crowd, asked, counted, happen, measure, new_key, send, stored_id
 from torture.phone import Phone
 from torture.service import ADDRESS, FILE, PASSWORD, SignedIn, in_process, integrity, rows, seed
 
@@ -24,13 +24,11 @@ ASKED_AGAIN = 15  # revoked codes and keys of a round to check over HTTP
 SETTLED_WITHIN_S = 60.0
 WHAT = f"kill -9 in {ROUNDS} rounds of mixed load"
 MAKE_BEATS = f"""
-import os
-import config
+import app
 from core import heartbeats
 from models import Account
 from process import clock
-from store import database
-database.open_database(config.load(os.environ).database)
+app.app.open()
 account = Account.find("{OWNER}")
 for _ in range({BEATS}):
     heartbeats.create_heartbeat(account, dict(name="b", period="366d", grace="1m"), clock.now_ms())
@@ -65,11 +63,8 @@ class Promises:
     def kinds(self) -> dict[str, int]:
         """The number of each kind."""
         all_kinds = {"notifications": self.ids, "batches": self.batches, "keys revoked": self.revoked}
-        all_kinds |= {
-            "codes rotated": self.dead_codes,
-            "acknowledged": self.acknowledged,
-            "to a phone": self.to_phone,
-        }
+        all_kinds |= {"codes rotated": self.dead_codes, "acknowledged": self.acknowledged}
+        all_kinds |= {"to a phone": self.to_phone}
         return {name: len(kept) for name, kept in all_kinds.items()}
 
 
@@ -132,7 +127,7 @@ class Load:
 
     def _acknowledge(self) -> None:
         body = {"title": "ring", "body": "b", "acknowledge": {"everyS": 60, "forS": 60}}
-        if id_ := stored_id(asked(self.server, "POST", "/api/v1/notifications/send", body, self.ringing_key)):
+        if id_ := stored_id(asked(self.server, "POST", SEND, body, self.ringing_key)):
             answer = asked(self.server, "POST", f"/api/v1/notifications/{id_}/acknowledge", None, self.ringing_key)
             self.promises.note(answer.status, self.promises.acknowledged, id_)
 
@@ -182,16 +177,11 @@ def _compared(load: Load, seen: Seen) -> Iterator[Figure]:
     promises, file = load.promises, load.file
     lost = set(promises.ids) - set(load.server.listed_ids(load.key))
     told = ", ".join(f"{number} {kind}" for kind, number in promises.kinds.items())
-    yield Figure(
-        WHAT,
-        "every kind of load acknowledged in every second round",
-        told,
-        min(promises.kinds.values()) >= ROUNDS // 2,
-    )
+    must, fewest = "every kind of load acknowledged in every second round", min(promises.kinds.values())
+    yield Figure(WHAT, must, told, fewest >= ROUNDS // 2)
     yield Figure(WHAT, "0 acknowledged notifications lost", f"{len(lost)} of {len(promises.ids)} lost", not lost)
-    yield Figure(
-        WHAT, "every answer a success, a 429 or none", f"others {counted(promises.other)}", not promises.other
-    )
+    told = f"others {counted(promises.other)}"
+    yield Figure(WHAT, "every answer a success, a 429 or none", told, not promises.other)
     yield from _batches(file, promises)
     yield from _ended(file, promises, seen)
     yield _counters(file)
@@ -275,9 +265,6 @@ def _changes(file: Path, promises: Promises) -> Iterator[Figure]:
     wrong = [
         ping_id for _, ping_id, state in beats if promises.beats.get(ping_id, state == "down") != (state == "down")
     ]
-    told = (
-        f"{sum(map(len, said.values()))} told, {doubled} doubled, {len(other)} not as it is, {len(wrong)} forgotten"
-    )
-    yield Figure(
-        WHAT, "each heartbeat's acknowledged change told once", told, bool(said) and not (doubled or other or wrong)
-    )
+    total, holds = sum(map(len, said.values())), bool(said) and not (doubled or other or wrong)
+    told = f"{total} told, {doubled} doubled, {len(other)} not as it is, {len(wrong)} forgotten"
+    yield Figure(WHAT, "each heartbeat's acknowledged change told once", told, holds)

@@ -7,14 +7,14 @@ It lasts ten minutes, or TORTURE_SCALE_S seconds. PostgreSQL and Redis are start
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support.push_service import PushService
 from tests.support.server import wait_until
 from torture import scale_jobs
 from torture.figure import Figure
@@ -22,7 +22,7 @@ from torture.load import BATCH, Crowd, counted, percentile
 from torture.phone import Phone
 from torture.scale_load import LEARNED_WITHIN_S, Fault, Load, Probe, quota
 from torture.scale_servers import missing, site
-from torture.service import PASSWORD, Seeded, push_stand_in, seed
+from torture.service import PASSWORD, Seeded, seed, tell
 
 LASTS_S = 600.0
 AWAY_S, CALM_S = 9.0, 10.0
@@ -43,7 +43,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
         yield Figure(WHAT, "PostgreSQL and Redis are installed", f"missing: {lacks}", None)
         return
     lasts_s = float(os.environ.get("TORTURE_SCALE_S", LASTS_S))
-    with push_stand_in() as push_service, site(scratch, WEBPUSH_HOSTS=push_service.origin) as made:
+    with closing(PushService()) as push_service, site(scratch, WEBPUSH_HOSTS=push_service.origin) as made:
         made.start()
         accounts = seed(
             scratch / "data-0",
@@ -70,7 +70,8 @@ class _Run:
     def run(self, of_phone: Seeded) -> None:
         """All of it."""
         load = self.load
-        self.phone, key = Phone(lambda: self.site.services[0], of_phone.keys[0]), of_phone.keys[0]
+        key = of_phone.keys[0]
+        self.phone = Phone(lambda: self.site.services[0], key)
         works = (load.send, load.send, load.happen, load.measure, load.read, load.look, load.send_at_both)
         crowd = Crowd(*works, load.poll, load.revoke, load.rotate, load.wait, lambda: load.send_to_phone(key))
         began, turn = time.monotonic(), 0
@@ -78,7 +79,7 @@ class _Run:
         while time.monotonic() - began < self.lasts_s or turn < len(steps):
             name, does = steps[turn % len(steps)]
             turn += 1
-            print(f"{time.monotonic() - began:5.0f} s  {name}", file=sys.stderr, flush=True)
+            tell(f"{time.monotonic() - began:5.0f} s", name)
             does()
         self._fail_over()
         time.sleep(CALM_S)
@@ -145,36 +146,29 @@ class _Run:
         yield from self._kept()
         exact = sum(counts[200] == STARTERS_LIMIT and is_each_once for counts, is_each_once in self.quotas)
         told = f"{exact} of {len(self.quotas)} times; {counted(n[200] for n, _ in self.quotas)}"
-        yield Figure(
-            WHAT, f"{STARTERS_LIMIT} of 300 requests, each Remaining once", told, exact == len(self.quotas) > 0
-        )
+        must = f"{STARTERS_LIMIT} of 300 requests, each Remaining once"
+        yield Figure(WHAT, must, told, exact == len(self.quotas) > 0)
         yield from scale_jobs.compared(self.jobs)
         rows = stored("SELECT title, count(*) FROM notification WHERE title LIKE '%once %' GROUP BY title")
         twice = sum(number > 1 for _, number in rows)
         two = sum(len(ids) > 1 for ids in load.idempotent.values())
         lost = sum(not ids for ids in load.idempotent.values())
-        told = (
-            f"{twice} stored twice, {two} answered with two ids, {lost} without an answer, of {len(load.idempotent)}"
-        )
-        yield Figure(
-            WHAT, "one notification for an Idempotency-Key at both", told, not twice and not two and not lost
-        )
+        told = f"{twice} stored twice, {two} answered with two ids, {lost} unanswered, of {len(load.idempotent)}"
+        must = "one notification for an Idempotency-Key at both"
+        yield Figure(WHAT, must, told, not twice and not two and not lost)
         told = f"{len(load.alive)} of {load.ended} answered"
-        yield Figure(
-            WHAT, "a revoked key is refused by the other service at once", told, not load.alive and load.ended > 0
-        )
+        must = "a revoked key is refused by the other service at once"
+        yield Figure(WHAT, must, told, not load.alive and load.ended > 0)
         alive = load.old_codes.count(200)
         told = f"{alive} of {len(load.old_codes)} answered"
         must = "a rotated code is refused by the other service at once"
         yield Figure(WHAT, must, told, not alive and bool(load.old_codes))
         yield from self._learned()
         yield from self._away()
-        faults = [
-            line for line in self.site.log().splitlines() if "Traceback" in line or "background job failed" in line
-        ]
+        lines = self.site.log().splitlines()
+        faults = [line for line in lines if "Traceback" in line or "background job failed" in line]
         odd = [line for line in faults if not _is_expected(line)]
-        for line in odd[:3]:
-            print(line[:2000], file=sys.stderr)
+        tell("in the log", *[line[:2000] for line in odd[:3]])
         yield Figure(WHAT, "no fault in the log but what was away", f"{len(odd)} of {len(faults)}", not odd)
 
     def _kept(self) -> Iterator[Figure]:
@@ -212,26 +206,22 @@ class _Run:
         for text in lost:
             of_it = f"FROM notification LEFT JOIN delivery ON notification_seq = seq WHERE body = '{text}'"
             found = self.site.postgres.rows(f"SELECT seq, created_at, delivery.* {of_it}")
-            print(text, found, [one for one in load.faults if one.began < load.to_phone[text]][-1:], file=sys.stderr)
+            tell(text, found, [one for one in load.faults if one.began < load.to_phone[text]][-1:])
         yield Figure(WHAT, "a stream loses none", f"{len(lost)} of {len(load.to_phone)} lost", not lost)
 
     def _away(self) -> Iterator[Figure]:
         calm = [one for one in self.load.probes if self.load.is_calm(one.answer.began, _end(one))]
         odd = [one for one in calm if one.answer.status not in (200, 429)]
         usual = max((one.answer.seconds for one in calm), default=0)
-        for one in odd[:5]:
-            print(one, file=sys.stderr)
+        tell("odd answers", *odd[:5])
         told = f"{len(odd)} of {len(calm)} others; worst {usual:.2f} s"
         yield Figure(WHAT, "every answer a success or a 429 while nothing is away", told, not odd and bool(calm))
         for name in (*DATABASE, FAILOVER, *REDIS):
             faults = [one for one in self.load.faults if one.name == name]
             seen = [one for one in self.load.probes if any(_is_during(one, fault) for fault in faults)]
-            yield from (_of_database if name in DATABASE else _of_failover if name == FAILOVER else _of_redis)(
-                name, seen
-            )
-        for name, took_s in self.recovered:
-            if took_s > 10:
-                print(f"{name}: well after {took_s:.1f} s", file=sys.stderr)
+            of_kind = _of_database if name in DATABASE else _of_failover if name == FAILOVER else _of_redis
+            yield from of_kind(name, seen)
+        tell("well again", *[one for one in self.recovered if one[1] > 10])
         worst = max(self.recovered, key=lambda one: one[1])
         told = f"at most {worst[1]:.1f} s ({worst[0]})"
         yield Figure(WHAT, "well within 10 s after each fault, without a restart", told, worst[1] < 10)
@@ -269,8 +259,7 @@ def _of_failover(name: str, seen: list[Probe]) -> Iterator[Figure]:
 
 def _answered(name: str, must: str, probes: list[Probe], wrong: list[Probe]) -> Figure:
     worst = max((one.answer.seconds for one in probes), default=0.0)
-    for one in wrong[:3]:
-        print(name, one, file=sys.stderr)
+    tell(name, *wrong[:3])
     told = f"{counted(one.answer.status for one in probes)}; worst {worst:.2f} s"
     holds = bool(probes) and not wrong and worst < MAX_AWAY_S + BUSY_S
     return Figure(name, f"{must} within {MAX_AWAY_S:.0f} s", told, holds)
@@ -284,12 +273,10 @@ def _is_clean(probe: Probe, good: tuple[int, ...]) -> bool:
 def _of_redis(name: str, seen: list[Probe]) -> Iterator[Figure]:
     wrong = [one for one in seen if one.answer.status not in (200, 429)]
     times = [one.answer.seconds for one in seen]
-    told = (
-        f"{len(wrong)} of {len(seen)} fail; p99 {percentile(times, 0.99):.2f} s, worst {max(times, default=0):.2f} s"
-    )
-    for one in wrong[:3]:
-        print(name, one, file=sys.stderr)
-    holds = bool(seen) and not wrong and max(times) < MAX_REDIS_S + BUSY_S
+    worst_s = max(times, default=0.0)
+    told = f"{len(wrong)} of {len(seen)} fail; p99 {percentile(times, 0.99):.2f} s, worst {worst_s:.2f} s"
+    tell(name, *wrong[:3])
+    holds = bool(seen) and not wrong and worst_s < MAX_REDIS_S + BUSY_S
     yield Figure(name, f"no request fails, none waits more than {MAX_REDIS_S} s", told, holds)
 
 

@@ -4,8 +4,6 @@ The times are moved in the database behind the services' backs, so that nothing 
 """
 
 import itertools
-import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,20 +13,18 @@ from typing import Any
 from tests.support.push_service import Browser, PushService
 from tests.support.server import wait_until
 from torture.figure import Figure
-from torture.load import SEND, Answer, asked, happen, send, stored_id, together
+from torture.load import METRICS, SEND, asked, happen, send, stored_id, together
 from torture.scale_servers import Site
-from torture.service import Seeded, in_process, seed
+from torture.service import Seeded, in_process, seed, tell
 
 ACCOUNTS, EVENTS, RETRIED, RINGING, BEATS, RULES = 3, 6, 6, 10, 12, 6
 WITHIN_S = 45.0  # with a lease that a killed process had
 MAKE = """
-import os, sys
-import config
+import app
 from core import heartbeats, metric_rules
 from models import Account
 from process import clock
-from store import database
-database.open_database(config.load(os.environ).database)
+app.app.open()
 account = next(one for one in Account.all() if one.email == "jobs-0@example.org")
 now = clock.now_ms()
 for name, number, period in (("pinged", {beats}, "366d"), ("silent", {beats}, "1m")):
@@ -70,9 +66,8 @@ class Jobs:
         self.unrepeated = self.doubled = 0
         self.held: list[str] = []  # the texts of events
         self.retried: list[str] = []  # the texts of sends whose first push failed
-        self.rounds = self.calm_rounds = self.changes = 0
+        self.rounds = self.calm_rounds = 0
         self.late: list[str] = []
-        self.odd: list[Answer] = []
         self.calm_retried: list[str] = []
 
     def round(self, disturb: Callable[[], Any] | None = None) -> None:
@@ -94,8 +89,8 @@ class Jobs:
         try:
             wait_until(self._is_done, WITHIN_S)
         except AssertionError:
-            rows = self.site.postgres.rows
-            self.late.append(f"round {number}: {rows(self.open)} {rows(PENDING)}")
+            left = [self.site.postgres.rows(statement) for statement in (self.open, PENDING)]
+            self.late.append(f"round {number}: {left}")
         times = [self.rung()[id_] - rung[id_] for id_ in self.ringing]
         self.unrepeated += sum(number == 0 for number in times)
         self.doubled += 0 if disturb else sum(number > 1 for number in times)
@@ -111,7 +106,7 @@ class Jobs:
         """Send something whose first push its provider refuses for now."""
         text = f"again-{next(self.numbers):05}"
         self.browsers[place].then(503)
-        self._note(send(self.site.any(), account.keys[0], "t", text))
+        send(self.site.any(), account.keys[0], "t", text)
         return text
 
     def _at_both(self, does: Callable[[Any], None]) -> None:
@@ -120,17 +115,12 @@ class Jobs:
     def _values(self, server: Any, value: float) -> None:
         """The same values arrive at both services."""
         values = [{"metricId": f"cpu-{number}", "metricName": "CPU", "value": value} for number in range(RULES)]
-        self._note(asked(server, "POST", "/api/webhooks/custom", {"projectId": "web", "metrics": values}, self.key))
+        asked(server, "POST", METRICS, {"projectId": "web", "metrics": values}, self.key)
 
     def _ping(self, server: Any, signal: str, name: str = "pinged") -> None:
-        for (ping_id,) in self.site.postgres.rows(
-            f"SELECT ping_id FROM heartbeat WHERE name = '{name}' ORDER BY seq"
-        ):
-            self._note(asked(server, "POST", f"/ping/{ping_id}{signal}", "text"))
-
-    def _note(self, answer: Answer) -> None:
-        if answer.status != 200:
-            self.odd.append(answer)
+        found = self.site.postgres.rows(f"SELECT ping_id FROM heartbeat WHERE name = '{name}' ORDER BY seq")
+        for (ping_id,) in found:
+            asked(server, "POST", f"/ping/{ping_id}{signal}", "text")
 
     def _is_done(self) -> bool:
         time.sleep(0.1)
@@ -152,9 +142,7 @@ class Jobs:
 
     def shown(self, browsers: Sequence[Browser] = ()) -> list[dict[str, Any]]:
         """Every push that was accepted."""
-        return [
-            json.loads(json.dumps(m))["notification"] for one in browsers or self.browsers for m in list(one.messages)
-        ]
+        return [message["notification"] for one in browsers or self.browsers for message in list(one.messages)]
 
 
 OPEN = (
@@ -173,8 +161,7 @@ PENDING = (
 def compared(jobs: Jobs) -> Iterator[Figure]:
     """Whether each happened once."""
     what = f"{jobs.rounds} rounds in 4 processes, {jobs.rounds - jobs.calm_rounds} of them with a kill -9"
-    for one in jobs.late[:5]:
-        print(one, file=sys.stderr)
+    tell("late", *jobs.late[:5])
     yield Figure(what, f"everything due is done within {WITHIN_S:.0f} s", f"{len(jobs.late)} late", not jobs.late)
     shown = jobs.shown()
     last = {one["tag"]: one["body"] for one in shown}.values()

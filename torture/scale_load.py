@@ -46,7 +46,6 @@ class Load:
         self.ids: dict[str, list[str]] = {one.email: [] for one in accounts}  # acknowledged sends and events
         self.batches: list[str] = []
         self.probes: list[Probe] = []
-        self.odd: list[tuple[str, Answer]] = []  # an answer of no use although nothing was away
         self.idempotent: dict[str, set[str]] = {}  # the title, and the ids that both services answered
         self.polled: set[str] = set()
         self.alive: list[str] = []  # keys that were revoked and answered all the same

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from tests.support.processes import children
-from tests.support.push_service import PushService
-from tests.support.server import BIN, NO_FILE, ROOT, Server, wait_until
+from tests.support.server import NO_FILE, ROOT, Server, wait_until
 from torture.figure import Figure
 
 PASSWORD = "correct horse battery staple"
@@ -26,17 +25,13 @@ LOGGED_FAULT = re.compile(
     r"Traceback \(most recent| failed: |\[ERROR\]|\[CRITICAL\]| ERROR |\"level\": \"(?:error|critical)"
 )
 SEED = """
-import json, os, sys
+import json, sys
 import app
-import config
 from core import accounts, alerts, devices
 from process import clock
 from store import database
+app.app.open()
 asked = json.load(sys.stdin)
-if asked["subscriptions"]:
-    app.app.open()  # tells push which hosts are allowed
-else:
-    database.open_database(config.load(os.environ).database)
 made = []
 for number, email in enumerate(asked["emails"]):
     with database.transaction(database.EVERYBODY):
@@ -75,16 +70,21 @@ def in_process(script: str, data_dir: Path, stdin: Any = None, **environ: str) -
     return done.stdout
 
 
-def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, **more: Any) -> list[Seeded]:
-    """Create accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process.
-
-    `more` may contain `password`, `frequency` and `subscriptions`; the rest is the process's environment.
-    """
-    wanted = {"password": None, "frequency": "instant", "subscriptions": []}
-    wanted |= {name: more.pop(name) for name in wanted if name in more}
-    wanted |= {"emails": list(emails), "keys": keys, "hooks": hooks}
+def seed(
+    data_dir: Path,
+    emails: Iterable[str],
+    keys: int = 1,
+    hooks: int = 1,
+    password: str = "",
+    frequency: str = "instant",
+    subscriptions: Iterable[Any] = (),
+    **environ: str,
+) -> list[Seeded]:
+    """Create accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process."""
+    wanted = {"emails": [*emails], "keys": keys, "hooks": hooks, "password": password, "frequency": frequency}
+    wanted["subscriptions"] = [*subscriptions]
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return [Seeded(**one) for one in json.loads(in_process(SEED, data_dir, wanted, **more))]
+    return [Seeded(**one) for one in json.loads(in_process(SEED, data_dir, wanted, **environ))]
 
 
 @contextmanager
@@ -97,24 +97,6 @@ def started(data_dir: Path, **options: Any) -> Iterator[Server]:
     finally:
         if server.process.poll() is None:
             server.kill()
-
-
-def command(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the service's command line."""
-    return subprocess.run(
-        [BIN / "flask", *words], env=server.environ, cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-
-
-@contextmanager
-def push_stand_in() -> Iterator[PushService]:
-    """A stand-in Web Push service that ignores clients that are killed while they wait for it."""
-    service = PushService()
-    service.server.handle_error = lambda *_: None
-    try:
-        yield service
-    finally:
-        service.close()
 
 
 class SignedIn:
@@ -209,5 +191,6 @@ def logged_faults(server: Server) -> Figure:
 
 
 def tell(what: str, *details: object) -> None:
-    """Print a finding in full, beside the table."""
-    print(f"    {what}:", *details, file=sys.stderr, flush=True)
+    """Print findings in full, beside the table."""
+    for detail in details:
+        print(f"    {what}:", detail, file=sys.stderr, flush=True)

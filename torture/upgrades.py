@@ -16,7 +16,7 @@ from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT, serving
 from torture.figure import Figure
 from torture.load import counted
-from torture.service import integrity, rows
+from torture.service import FILE, integrity, rows
 
 KILLS, MANY = 10, 5_000
 OPEN = """
@@ -133,7 +133,7 @@ def _killed(scratch: Path, schema: Path, chance: random.Random) -> Iterator[Figu
 
 def _copied(directory: Path, old: Path) -> Path:
     directory.mkdir(mode=0o700)
-    return Path(shutil.copy(old, directory / "pocketbell.db"))
+    return Path(shutil.copy(old, directory / FILE))
 
 
 def _duration(directory: Path, old: Path) -> float:
