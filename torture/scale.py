@@ -134,7 +134,7 @@ class _Run:
 
     def _count(self) -> None:
         before = self.site.log().count("Redis can")
-        statuses, left = quota(self.site, STARTER, len(self.quotas))
+        statuses, left = quota(self.site, STARTER)
         if self.site.log().count("Redis can") == before:  # else the machine was too busy for Redis
             self.quotas.append((statuses, left == list(range(STARTERS_LIMIT))))
 
