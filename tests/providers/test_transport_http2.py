@@ -237,7 +237,7 @@ def test_one_whose_answer_speaks_of_a_refusal_is_not_repeated(authority, head):
             secure.sendall(head + REFUSAL)
 
     with listening(speak_and_close) as listener:
-        (reply,) = send_all([Request(f"https://localhost:{listener.port}/push", {}, b"body", True)], PLENTY_S)
+        (reply,) = send_all([Request(f"https://127.0.0.1:{listener.port}/push", {}, b"body", True)], PLENTY_S)
     assert is_told(reply)
     assert len(came) == 1
 
@@ -275,7 +275,7 @@ def test_a_provider_that_takes_nothing_costs_no_more_than_the_time_given(apns, t
 
 def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
     with listening(ignore) as listener:
-        some = [Request(f"https://localhost:{listener.port}/{n}", {}, b"body", True, True) for n in range(4)]
+        some = [Request(f"https://127.0.0.1:{listener.port}/{n}", {}, b"body", True, True) for n in range(4)]
         began = time.monotonic()
         replies = send_all(some, 0.4)
         assert time.monotonic() - began <= 0.4 + LATE_S
@@ -286,7 +286,7 @@ def test_a_connection_that_takes_too_long_is_given_up_before_the_deadline(monkey
     monkeypatch.setattr(transport, "CONNECT_TIMEOUT_MS", 1)
     with listening(ignore) as listener:
         began = time.monotonic()
-        (reply,) = send_all([Request(f"https://localhost:{listener.port}/push", {}, b"body", True)], PLENTY_S)
+        (reply,) = send_all([Request(f"https://127.0.0.1:{listener.port}/push", {}, b"body", True)], PLENTY_S)
         assert time.monotonic() - began < PLENTY_S
     assert (reply.status, reply.failure) == (0, "it did not answer in time")
 

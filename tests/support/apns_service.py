@@ -94,7 +94,7 @@ class ApnsService:
         self.context = certificates.context("h2")
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
-        self.url = f"https://localhost:{self.port}"
+        self.url = f"https://127.0.0.1:{self.port}"  # the port of localhost may be another server's, on ::1
         threading.Thread(target=self._accept, daemon=True).start()
 
     def forget(self) -> None:

@@ -101,7 +101,7 @@ class FcmService:
         self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         context = certificates.context("http/1.1")
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.origin = f"https://localhost:{self.server.server_port}"
+        self.origin = f"https://127.0.0.1:{self.server.server_port}"
         self.url = f"{self.origin}/v1/projects/{project}/messages:send"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
