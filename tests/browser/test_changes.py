@@ -30,6 +30,15 @@ def jumps(page):
     return shifts if sum(value for value, *_ in shifts) >= MOST_SHIFT else []
 
 
+def observed(site, open_context, push_service, width, *cookies):
+    """A page that keeps its layout shifts."""
+    context = open_context(viewport={"width": width, "height": 844})
+    context.add_cookies([*cookies])
+    page = Phone(site, context, push_service, is_signed_in=False).page
+    page.add_init_script(OBSERVE)
+    return page
+
+
 @pytest.fixture
 def page(phone):
     """The owner's page, whose clock the test moves."""
@@ -39,10 +48,7 @@ def page(phone):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_page_jumps_while_it_loads(full, open_context, push_service, width):
-    context = open_context(viewport={"width": width, "height": 844})
-    page = Phone(full.site, context, push_service, is_signed_in=False).page
-    context.add_cookies([full.cookie])
-    page.add_init_script(OBSERVE)
+    page = observed(full.site, open_context, push_service, width, full.cookie)
     addresses, found = full_pages(full), {}
     kinds = (
         "notification: long",
@@ -61,13 +67,10 @@ def test_no_page_jumps_while_it_loads(full, open_context, push_service, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_that_arrives_slowly_is_shown_once_it_is_whole(full, open_context, push_service, width):
-    context = open_context(viewport={"width": width, "height": 844})
-    page = Phone(full.site, context, push_service, is_signed_in=False).page
-    context.add_cookies([full.cookie])
-    page.add_init_script(OBSERVE)
+    page = observed(full.site, open_context, push_service, width, full.cookie)
     page.goto(full.site.base + full_pages(full)["alert: recent"])
     slow = {"offline": False, "latency": 0, "downloadThroughput": BYTES_PER_S, "uploadThroughput": -1}
-    context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
     page.reload()  # the style sheet and the scripts are there by now
     settle(page)
     assert page.evaluate(SHIFTS) == []
@@ -75,9 +78,7 @@ def test_a_page_that_arrives_slowly_is_shown_once_it_is_whole(full, open_context
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_page_of_a_visitor_or_a_new_account_jumps_while_it_loads(site, open_context, push_service, width):
-    context = open_context(viewport={"width": width, "height": 844})
-    page = Phone(site, context, push_service, is_signed_in=False).page
-    page.add_init_script(OBSERVE)
+    page = observed(site, open_context, push_service, width)
     found = {}
 
     def look(path):
@@ -86,10 +87,10 @@ def test_no_page_of_a_visitor_or_a_new_account_jumps_while_it_loads(site, open_c
         found[path] = jumps(page)
 
     look(site.setup_link())
-    context.add_cookies([site.cookie()])
+    page.context.add_cookies([site.cookie()])
     for path in PLAIN.values():
         look(site.base + path)
-    context.clear_cookies()
+    page.context.clear_cookies()
     for path in ("/app/login", "/app/phone", "/docs"):
         look(site.base + path)
     assert not any(found.values()), "\n".join(f"{path}: {shifts}" for path, shifts in found.items() if shifts)
