@@ -4,7 +4,6 @@
 module in `providers/`. Must not know Flask, the database, or users.
 """
 
-import logging
 import math
 import re
 import threading
@@ -31,8 +30,6 @@ from providers.base import (
 from providers.transport import Reply, Request, send_all, trust
 from providers.web_addresses import address_of
 from providers.webpush import WebPush
-
-log = logging.getLogger("pocketbell")
 
 FAILURES_BEFORE_PAUSE = 3
 PAUSE_S = 30.0
@@ -250,7 +247,7 @@ def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
             if refusal.is_for_all:
                 unavailable[push.kind] = refusal.answer
         except Exception as error:  # the other pushes must go out all the same
-            log_fault(log, "A push could not be built", error)
+            log_fault("A push could not be built", error)
             outcome = Outcome.REFUSED if isinstance(error, ValueError) else Outcome.TRANSIENT
             prepared.append(Answer(outcome, "This push could not be built."))
     return prepared

@@ -6,7 +6,6 @@ until the next attempt. Must not know requests, wire names or providers' formats
 
 import base64
 import hashlib
-import logging
 from collections.abc import Mapping
 
 import push
@@ -27,8 +26,6 @@ PUSH_DEADLINE_S = 4.5  # a whole request takes at most 5 s
 LEASE_MS = 30_000  # longer than the deadline: a claimed attempt is made only once
 EXPIRED = "It expired before this device had it."
 
-log = logging.getLogger("pocketbell")
-
 
 def push_all(attempts: list[Attempt], deadline_s: float = PUSH_DEADLINE_S) -> list[Answer]:
     """Make these attempts; the providers' answers, in order."""
@@ -47,7 +44,7 @@ def push_each(pushes: list[Push], deadline_s: float = PUSH_DEADLINE_S) -> list[A
     try:
         return push.send(pushes, deadline_s)
     except Exception as error:
-        log_fault(log, "Pushing failed", error)
+        log_fault("Pushing failed", error)
         return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in pushes]
 
 

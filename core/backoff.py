@@ -1,6 +1,5 @@
 """Exponential backoff, for deliveries and for rows whose work keeps failing. Must not know what the work is."""
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,8 +11,6 @@ FIRST_RETRY_S = 30  # of a delivery
 MAX_RETRY_S = 3600
 GIVEN_UP_AFTER_MS = DAY_MS
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0  # of a row
-
-log = logging.getLogger("pocketbell")
 
 
 def retry_s(attempts: int) -> int:
@@ -50,6 +47,6 @@ class Backoff:
             yield
             self._waits.pop(seq, None)
         except Exception as error:  # the other rows must not wait for this one
-            log_fault(log, self._fault, error)
+            log_fault(self._fault, error)
             wait_s = min(LONGEST_WAIT_S, 2 * self._waits[seq][1]) if seq in self._waits else FIRST_WAIT_S
             self._waits[seq] = clock.monotonic_s() + wait_s, wait_s

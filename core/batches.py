@@ -3,7 +3,6 @@
 Must not know what is pushed.
 """
 
-import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -11,8 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from process.faults import log_fault
 
 ACCOUNTS = 8  # that have a batch at the same time
-
-log = logging.getLogger("pocketbell")
 
 
 class Batches:
@@ -49,7 +46,7 @@ class Batches:
         try:
             work()
         except Exception as error:  # its pushes are due again when their leases end
-            log_fault(log, self._fault, error)
+            log_fault(self._fault, error)
         finally:
             may_be_waited_for = self.room <= 0  # by another account
             self.busy.discard(account_seq)

@@ -5,7 +5,6 @@ The row is committed first, then the devices are pushed to with no transaction o
 providers' formats.
 """
 
-import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -42,8 +41,6 @@ from wire.notification import Content, Recorded, check_times
 
 TEST_BODY = "This device gets your notifications."
 NOBODY = Receivers([], False, 0, 0)
-
-log = logging.getLogger("pocketbell")
 
 
 class Sent(NamedTuple):
@@ -229,7 +226,7 @@ def _push_and_settle(
     try:
         return _settle(sender.account_seq, notification, devices, attempts, answers, request)
     except WriteFailed as error:  # the row is stored; it is retried when the lease expires
-        log_fault(log, "The outcome of a push could not be written", error)
+        log_fault("The outcome of a push could not be written", error)
         return "pending"
 
 

@@ -4,7 +4,6 @@ Each round decides again which are held. One transaction, which decides once mor
 now and makes them due; then they are pushed and retried like any notification. Must not know requests.
 """
 
-import logging
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
@@ -31,8 +30,6 @@ MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
 MAX_LINES = MAX_DIGEST_BYTES // MIN_LINE_CHARACTERS
 MAX_RELEASED = 100_000  # of an account at once: more would keep writers waiting; the rest is the next digest
 
-log = logging.getLogger("pocketbell")
-
 
 def release_due(now: int) -> None:
     """Release the notifications that are no longer held, all of an account together."""
@@ -44,7 +41,7 @@ def release_due(now: int) -> None:
             if _free(groups, now):
                 _release(account_seq, _free)
         except Exception as error:  # the other accounts must not wait for this one
-            log_fault(log, "An account's held notifications could not be released", error)
+            log_fault("An account's held notifications could not be released", error)
 
 
 def _free(groups: list[HeldGroup], now: int) -> list[HeldGroup]:

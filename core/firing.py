@@ -5,7 +5,6 @@ value, and by a background thread when the time alone decides. Each change of st
 notification, and happens only if the rule is unchanged since it was read. Must not know requests.
 """
 
-import logging
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -34,8 +33,6 @@ OPERATORS: dict[str, Callable[[float, Any], bool]] = {
 RUN_VALUES = 100  # the newest, of which a rule that must hold for a while may begin to hold at the first
 CHECKED_AT_ONCE = 500
 UNJUDGED = "A rule on a metric could not be judged"
-
-log = logging.getLogger("pocketbell")
 backoff = Backoff(UNJUDGED)
 
 
@@ -93,7 +90,7 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
     except DatabaseError:  # the values cannot be stored either
         raise
     except Exception as error:
-        log_fault(log, UNJUDGED, error)
+        log_fault(UNJUDGED, error)
         metric_rules.set_look_at(seq, now)
 
 

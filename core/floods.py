@@ -1,6 +1,5 @@
 """Pausing an alert whose address is flooded, and telling its owner."""
 
-import logging
 from contextlib import suppress
 
 from core import recording
@@ -10,8 +9,6 @@ from process.faults import log_fault
 from store.database import WriteFailed, transaction
 from store.senders import Webhook
 from wire.notification import Content
-
-log = logging.getLogger("pocketbell")
 
 _unwritten: dict[int, tuple[Webhook, int]] = {}  # by alert: floods whose pause could not be written
 
@@ -31,7 +28,7 @@ def pause(webhook: Webhook, requests: int) -> None:
     try:
         _pause(webhook, requests)
     except WriteFailed as error:
-        log_fault(log, "The pause of a flooded alert could not be written", error)
+        log_fault("The pause of a flooded alert could not be written", error)
         _unwritten[webhook.alert_seq] = (webhook, requests)
 
 

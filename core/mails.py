@@ -5,7 +5,6 @@ derived from the server's secret and a name in the mail's row, so the database a
 requests or SMTP.
 """
 
-import logging
 import secrets
 from functools import partial
 
@@ -31,8 +30,6 @@ from wire.notification import TITLE_PREFIX
 DEADLINE_S = 20.0  # of a batch; shorter than the lease
 OWN_AT_ONCE = 50
 LINK_LIVES_MS = {"invitation": 7 * DAY_MS, "password": 30 * MINUTE_MS}
-
-log = logging.getLogger("pocketbell")
 
 batches = Batches("mail", "A batch of mails failed")
 batches.due = retries.batches.due  # the same thread starts both
@@ -111,7 +108,7 @@ def _sent(mail: OwnMail) -> Answer:
             mail.address, _letter(mail, provider.server.public_url), f"mail-{mail.seq}-{mail.created_at}", DEADLINE_S
         )
     except Exception as error:
-        log_fault(log, "A mail could not be sent", error)
+        log_fault("A mail could not be sent", error)
         return Answer(Outcome.TRANSIENT, "The mail could not be sent: the server's log has it.")
 
 

@@ -3,7 +3,6 @@
 At its end their owner is told what still is so, as one digest with all that it held. Must not know requests.
 """
 
-import logging
 from itertools import groupby
 
 from core import copies, holding, recording
@@ -20,8 +19,6 @@ from store.silent_changes import SilentChange
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Content
 
 PAUSED, WRONG = "paused", ("down", FIRING)
-
-log = logging.getLogger("pocketbell")
 
 
 def tell(watch: Beat | Rule, is_wrong: bool, content: Content, now: int) -> None:
@@ -48,7 +45,7 @@ def tell_ended(now: int) -> None:
                     for change in ended:
                         _tell_ended(change)
         except Exception as error:  # the other accounts must not wait for this one
-            log_fault(log, "What changed during a maintenance could not be told", error)
+            log_fault("What changed during a maintenance could not be told", error)
 
 
 def _tell_ended(found: SilentChange) -> None:

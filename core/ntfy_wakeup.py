@@ -79,7 +79,7 @@ def _wake(notification_seq: int, device_seqs: list[int]) -> None:
             if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
                 _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))
     except Exception as error:
-        log_fault(log, "A device could not be woken", error)
+        log_fault("A device could not be woken", error)
 
 
 def _note(failure: str | None) -> None:

@@ -4,7 +4,6 @@ Each job gets the current time. Must not know Flask or providers.
 """
 
 import contextlib
-import logging
 import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -44,8 +43,6 @@ STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
 PINGED_EVERY_S = 60.0
 UNNEEDED_EVERY_S = 5.0
-
-log = logging.getLogger("pocketbell")
 
 
 class Job(NamedTuple):
@@ -108,7 +105,7 @@ def run_due(now: int, jobs: Iterable[Job] = RECORDS + TIMED + DELIVERIES + REMOV
             if job.run(now):
                 unfinished.append(job)
         except Exception as error:
-            log_fault(log, f"The background job failed: {job.name}", error)
+            log_fault(f"The background job failed: {job.name}", error)
     return unfinished
 
 

@@ -3,7 +3,6 @@
 Then it is delivered as if it came at that time: mutes and quiet hours hold it as an event. Must not know requests.
 """
 
-import logging
 from typing import Any
 
 from core import local_time, scheduled
@@ -25,8 +24,6 @@ from wire.validation import checked_seconds, only_known
 MIN_FOR_S, MAX_FOR_S = 60, 604_800
 MORNING = (9, 0)
 SNOOZED_BEFORE = "It was snoozed before this device had it."
-
-log = logging.getLogger("pocketbell")
 
 
 def checked(sent: dict[str, Any]) -> int:
@@ -96,7 +93,7 @@ def release_due(now: int) -> bool:
             with transaction(account_seq):
                 _release(seq, clock.now_ms())
         except Exception as error:  # the others must not wait for this one
-            log_fault(log, "A snoozed notification could not be pushed again", error)
+            log_fault("A snoozed notification could not be pushed again", error)
     return len(found) == ROWS
 
 

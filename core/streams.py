@@ -4,7 +4,6 @@ A message counts as delivered when its connection has taken it. If the service d
 again when it reconnects, and recognizes its id. Must not know requests.
 """
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -25,8 +24,6 @@ SLACK_MS = 10_000  # a release is noted with the time at which its transaction b
 MAX_REMEMBERED = 5_000
 
 Writer = Callable[[Message], bytes]
-
-log = logging.getLogger("pocketbell")
 
 
 class Subscription:
@@ -166,7 +163,7 @@ class Store:
             fetching.note_fetched(taken, clock.now_ms())
         except database.WriteFailed as error:
             if not self.fails:
-                log_fault(log, "The receipts of an app could not be written", error)
+                log_fault("The receipts of an app could not be written", error)
             self.fails = True
             return
         self.fails = False

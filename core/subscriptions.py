@@ -1,6 +1,5 @@
 """The stored messages for a polling device since a time or an id. Must not know requests or connections."""
 
-import logging
 from typing import NamedTuple
 
 import push
@@ -20,8 +19,6 @@ NEWEST_OF_ALL = 50
 ALL_OF_MS = 12 * 3_600_000
 MAX_PENDING = 2_000  # in one go
 MAX_POLLED_BYTES = 256_000  # of an answer: the app asks again for messages after the last
-
-log = logging.getLogger("pocketbell")
 
 
 class Topic(NamedTuple):
@@ -129,5 +126,5 @@ def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, n
         try:
             fetching.note_fetched(given, clock.now_ms())
         except WriteFailed as error:  # they stay pending, and are given again
-            log_fault(log, "The receipts of an app could not be written", error)
+            log_fault("The receipts of an app could not be written", error)
     return b"".join(parts)

@@ -3,7 +3,6 @@
 Must not know guards or limits, which raise the refusals.
 """
 
-import logging
 from typing import Any
 
 from flask import render_template
@@ -16,7 +15,6 @@ from web.context import current, request
 from wire import gotify
 from wire.errors import CODES, Refused, rest_body
 
-log = logging.getLogger("pocketbell")
 AWAY_S = 10  # when a client may try again, after the database could not be used
 
 
@@ -34,7 +32,7 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
         refused = void
     else:
         where, request_id = (current().environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
-        log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
+        log_fault(f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(503, retry_after_s=AWAY_S) if isinstance(error, WriteFailed) else Refused(500)
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
     errors = gotify.error_body if isinstance(refused, gotify.Misplaced) else current().errors

@@ -12,6 +12,8 @@ from process import clock
 
 MINUTE_S = 60.0
 
+log = logging.getLogger("pocketbell")
+
 
 class _Outage:
     """The faults of a database that cannot be used, which every request and job may meet."""
@@ -41,7 +43,7 @@ def reset() -> None:
     _outage.until_s, _outage.unlogged = 0.0, 0
 
 
-def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: str) -> None:
+def log_fault(what: str, error: BaseException, **fields: str) -> None:
     """Log a fault with its stack and `fields`.
 
     The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.

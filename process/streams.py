@@ -352,7 +352,7 @@ class Hub:
         try:
             over = self.feed.look([stream.source for stream in looked_at], is_woken)
         except Exception as error:  # the database may answer again a second later
-            log_fault(log, "What is new for the streams could not be read", error)
+            log_fault("What is new for the streams could not be read", error)
             return
         for stream in [streams[id(source)] for source in over]:
             self._end(selector, stream)
@@ -378,7 +378,7 @@ class Hub:
         except OSError:
             self._end(selector, stream)
         except Exception as error:
-            log_fault(log, "A stream failed", error)
+            log_fault("A stream failed", error)
             self._end(selector, stream)
 
     def _end(self, selector: selectors.BaseSelector, stream: Stream, last: bytes = b"") -> None:
@@ -396,4 +396,4 @@ class Hub:
         try:
             self.feed.settle([stream.source for stream in [*ended, *self.streams]])
         except Exception as error:  # they stay as they are, and are written again when the client comes back
-            log_fault(log, "The receipts of a stream could not be written", error)
+            log_fault("The receipts of a stream could not be written", error)

@@ -1,6 +1,5 @@
 """GET /healthz: the database answers and the background worker's heartbeat is fresh."""
 
-import logging
 import sqlite3
 import subprocess
 import sys
@@ -132,7 +131,7 @@ def test_the_log_tells_the_first_cause_of_a_database_fault(caplog):
         except sqlite3.OperationalError:
             raise peewee.OperationalError("cannot rollback") from None
     except peewee.OperationalError as error:
-        log_fault(logging.getLogger("pocketbell"), "It failed", error)
+        log_fault("It failed", error)
     assert "database or disk is full" in caplog.text
 
 

@@ -1,6 +1,5 @@
 """While nothing can be written, or the database is away: every door says so, and what needs no database goes on."""
 
-import logging
 import re
 import sqlite3
 
@@ -100,7 +99,7 @@ def fail_with(error):
     try:
         raise error
     except Exception as raised:
-        log_fault(logging.getLogger("pocketbell"), "It failed", raised, request_id="0")
+        log_fault("It failed", raised, request_id="0")
 
 
 def test_an_outage_is_logged_with_its_stack_once_and_then_in_a_line_a_minute(service, moved_clock, caplog):
