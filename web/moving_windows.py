@@ -112,37 +112,21 @@ class MovingWindows(Storage, MovingWindowSupport):
         (counted,) = self.count(((key, limit, expiry, amount),))
         return counted.refused is None
 
-    def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """The wall time of the hit that must expire before another fits, or now; and how many hits there are."""
-        (counted,) = self.count(((key, limit, expiry, 0),))
-        return clock.now_ms() / 1000 + counted.reset_in_s - expiry, counted.used
-
     @property
     def base_exceptions(self) -> type[Exception]:
         """The exceptions of the storage itself: memory has none."""
         return MemoryError
 
-    def _count_fixed_window(self, *_: Any, **__: Any) -> NoReturn:
+    def reset(self) -> None:
+        """Forget everything."""
+        with self.lock:
+            self.hits.clear()
+
+    def _not_here(self, *_: Any, **__: Any) -> NoReturn:
+        """For what nobody asks of these windows."""
         raise NotImplementedError
 
-    get = incr = get_expiry = _count_fixed_window
-
-    def check(self) -> bool:
-        """Whether the storage can be reached: memory always can."""
-        return True
-
-    def reset(self) -> int:
-        """Forget everything; returns the number of keys."""
-        with self.lock:
-            forgotten = sum(map(len, self.hits.values()))
-            self.hits.clear()
-        return forgotten
-
-    def clear(self, key: str) -> None:
-        """Forget one key."""
-        with self.lock:
-            for keys in self.hits.values():
-                keys.pop(key, None)
+    get = incr = get_expiry = get_moving_window = check = clear = _not_here
 
 
 class MovingWindowsLimiter(MovingWindowRateLimiter):

@@ -236,13 +236,7 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
 # --- what is used of the limits -----------------------------------------------------------------------------
 
 
-def rest_used(plan: str, *key_seqs: int) -> int:
-    """The requests of the busiest of the keys within the last minute."""
-    looks = ((REST[plan].claim(seq, amount=0),) for seq in key_seqs)
-    return max((min(REST[plan].amount, one.used) for one in _limiter.hit_together(*looks)), default=0)
-
-
-def custom_metrics_used(plan: str, account_seq: int) -> int:
-    """How many metrics requests the account made within the last hour."""
-    item = CUSTOM_METRICS[plan]
-    return min(item.amount, item.amount - _limiter.get_window_stats(item, str(account_seq)).remaining)
+def used(quota: Quota, *whos: int) -> int:
+    """The hits of the busiest of these keys or accounts within the quota's window."""
+    looks = ((quota.claim(who, amount=0),) for who in whos)
+    return max((min(quota.amount, one.used) for one in _limiter.hit_together(*looks)), default=0)

@@ -101,7 +101,7 @@ def test_ten_wrong_passwords_are_all_and_right_ones_are_not_counted_as_wrong(ser
 
 def test_the_storage_used_is_on_settings_and_in_ntfys_account(service, owner):
     answers(owner, 7)
-    assert rate_limits.rest_used("starter", 1) == 7
+    assert rate_limits.used(rate_limits.REST["starter"], 1) == 7
     assert owner.request("GET", "/v1/account").json["stats"]["messages_remaining"] == 92
 
 
