@@ -16,6 +16,8 @@ from store.senders import Caller, Webhook
 from web.routing import Errors
 from wire.errors import rest_body
 
+Payload = dict[str, Any]  # a JSON object, as it came or as it is answered
+
 
 class Window(NamedTuple):
     """The state of the quota, for the X-RateLimit headers."""
@@ -23,10 +25,6 @@ class Window(NamedTuple):
     limit: int
     remaining: int
     reset_s: int
-
-
-def _confirm_nothing() -> None:
-    """For an address without a credential."""
 
 
 class RequestContext:
@@ -40,7 +38,7 @@ class RequestContext:
     beat: Beat | None = None  # guards.ping_id; None when the UUID leads nowhere
     ping_owner: Account | None = None  # guards.ping_id; None without a ping key, or when it is nobody's
     errors: Errors = staticmethod(rest_body)  # of the route
-    confirm: Callable[[], object] = staticmethod(_confirm_nothing)  # `Refused` if the credential has become void
+    confirm: Callable[[], object] = staticmethod(lambda: None)  # `Refused` if the credential has become void
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it
     notification_id: str | None = None  # of what an event made

@@ -10,11 +10,9 @@ from models import Account
 from process import clock
 from store.key_limits import READ
 from web import guards, shapes
-from web.context import current
+from web.context import Payload, current
 from web.request_body import read_object
 from wire.errors import Refused
-
-Payload = dict[str, Any]
 
 
 class Definitions(NamedTuple):

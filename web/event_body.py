@@ -5,13 +5,13 @@ Must not know what an event means.
 
 import re
 from codecs import BOM_UTF8
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from werkzeug.datastructures import FileStorage
 
 from web import multipart
-from web.context import request
+from web.context import Payload, request
 from web.multipart import MULTIPART
 from web.request_body import FORM
 from wire.errors import Refused
@@ -25,8 +25,6 @@ LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
 WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole event: Slack's and Plex's, Discord's
 EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
-
-Payload = dict[str, Any]
 
 
 class Event(NamedTuple):

@@ -7,12 +7,10 @@ from typing import Any
 from core import followers
 from process import clock
 from web import shapes
-from web.context import current
+from web.context import Payload, current
 from web.definitions import own_account
 from web.request_body import read_object
 from wire.validation import only_known, required_text
-
-Payload = dict[str, Any]
 
 PATHS = {"alert": "alerts", "heartbeat": "heartbeats", "rule": "rules", "key": "api-keys"}
 

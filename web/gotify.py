@@ -5,10 +5,10 @@ shapes. Must not know SQL or push.
 """
 
 from models import ApiKey
-from web.context import current, request
+from web.context import Payload, current, request
 from web.multipart import MULTIPART
 from web.request_body import FORM, read_fields, read_form
-from web.rest import Payload, deliver_content, healthz
+from web.rest import deliver_content, healthz
 from wire.gotify import FIELDS, VERSION, content, message
 
 

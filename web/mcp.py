@@ -14,7 +14,7 @@ from store.key_limits import FULL, READ, SEND
 from store.mutes import ALL
 from store.subjects import SUBJECTS
 from web import api_docs, definitions, mutes, rest
-from web.context import current, request
+from web.context import Payload, current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
@@ -55,8 +55,6 @@ HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25, whose clients do not read a 4xx
 ENCODED_HEADER = re.compile(r"=\?base64\?(.*)\?=")
-
-Payload = dict[str, Any]
 
 
 class Wrong(Exception):

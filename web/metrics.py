@@ -2,22 +2,19 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from core.plans import history_begin
 from process import clock
 from store import custom_metrics
 from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES
-from web.context import current, request
+from web.context import Payload, current, request
 from wire.errors import Refused
 from wire.notification import LAST_TIME, LIKE_SECONDS, looks_like_seconds
 
 MAX_POINTS = 1_000
 ADDRESS = re.compile(r"[^?]*/api/v1/metrics/([^/?]+)/([^/?]+)(?:\?.*)?", re.DOTALL)
 TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
-
-Payload = dict[str, Any]
 
 
 def list_metrics() -> Payload:

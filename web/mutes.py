@@ -7,12 +7,10 @@ from core import mutes
 from process import clock
 from store.mutes import ListedMute
 from web import shapes
-from web.context import current
+from web.context import Payload, current
 from web.definitions import own_account
 from web.request_body import read_object
 from wire.validation import only_known
-
-Payload = dict[str, Any]
 
 
 def create_mute() -> tuple[Payload, int]:

@@ -15,9 +15,9 @@ from process.clock import DAY_MS
 from store import key_limits, notification_days, notifications
 from store.senders import own_key
 from web import guards, pictures
-from web.context import current, request
+from web.context import Payload, current, request
 from web.request_body import read_fields, read_upload
-from web.rest import Payload, deliver_content, healthz
+from web.rest import deliver_content, healthz
 from wire.errors import Refused
 from wire.ntfy import (
     JSON_FIELDS,

@@ -12,7 +12,7 @@ from werkzeug.datastructures import FileStorage
 from core import pictures
 from process import clock
 from web import guards, request_body
-from web.context import current
+from web.context import Payload, current
 from web.multipart import in_memory, parsed
 from wire.errors import Refused
 from wire.notification import Content, checked_content
@@ -31,8 +31,6 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
-Fields = dict[str, Any]
-
 
 def show_picture(token: str) -> Response:
     """GET /i/{token}: the picture. The token is the only credential."""
@@ -42,7 +40,7 @@ def show_picture(token: str) -> Response:
     return Response(found.data, content_type=found.content_type, headers=HEADERS)
 
 
-def add_image(shown: Fields) -> None:
+def add_image(shown: Payload) -> None:
     """Add the address of the picture that came with it to a notification as it is answered."""
     shown["image"] = f"{guards.origin()}{pictures.path_of(shown['id'])}"
 
@@ -62,7 +60,7 @@ def of_upload(body: bytes) -> Picture | None:
         return cut_picture(body)
 
 
-def read_form() -> tuple[Fields, Content, bytes | None]:
+def read_form() -> tuple[Payload, Content, bytes | None]:
     """What a multipart form says is to be sent: its fields, the content, and the picture.
 
     `Refused` (413) for a picture of more than `MAX_PICTURE_BYTES`, (400) for a file that is none, or for two.
@@ -89,7 +87,7 @@ def with_first(content: Content, files: Iterable[FileStorage]) -> tuple[Content,
     return content, None
 
 
-def _parts(raw: bytes) -> tuple[Fields, list[FileStorage]]:
+def _parts(raw: bytes) -> tuple[Payload, list[FileStorage]]:
     """The fields and the pictures. What begins as JSON is JSON, whatever it is called."""
     if raw.lstrip().startswith(b"{"):
         return parse_json(raw), []

@@ -28,7 +28,7 @@ from store.notifications import Entry, ListedRow
 from store.search import Span, Wanted, search
 from store.senders import own_key
 from web import pictures, rate_limits, shapes
-from web.context import current, request
+from web.context import Payload, current, request
 from web.json_answers import JsonAnswer
 from web.multipart import is_multipart
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
@@ -68,8 +68,6 @@ MIN_ANSWERS = 2
 MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
 MAX_PAGE_BYTES, AROUND_BYTES = 500_000, 500  # the second: of a page without notifications, at most
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
-
-Payload = dict[str, Any]
 
 
 _secret = ""  # that signs cursors

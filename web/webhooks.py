@@ -13,7 +13,7 @@ from process.clock import DAY_MS
 from store.custom_metrics import MetricColumns
 from store.senders import Webhook
 from web import challenges, event_body, guards, pictures, rate_limits
-from web.context import current
+from web.context import Payload, current
 from web.event_body import Event
 from web.request_body import read_object
 from web.rest import HOPS_HEADER, with_hops
@@ -27,8 +27,6 @@ MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
 MAX_UNIT = 32
 MAX_METADATA_BYTES = 4_096
-
-Payload = dict[str, Any]
 
 
 # --- alert webhook ------------------------------------------------------------------------------------------
