@@ -39,7 +39,7 @@ def show_page() -> str:
     """GET /docs."""
     document, operations = _document(), _operations()
     groups = [(tag, [one for one in operations if one["tags"][0] == tag["name"]]) for tag in document["tags"]]
-    components, everywhere = _components(), _resolved(_document()["x-any-address"])
+    components, everywhere = _resolved(document["components"]), _resolved(document["x-any-address"])
     return render_template(
         "docs.html",
         info=document["info"],
@@ -82,12 +82,6 @@ def _resolved(node: Any) -> Any:
     for name in node["$ref"].removeprefix("#/").split("/"):
         found = found[name]
     return _resolved(found)
-
-
-@cache
-def _components() -> Schema:
-    components: Schema = _resolved(_document()["components"])
-    return components
 
 
 @cache

@@ -7,7 +7,6 @@ import re
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from flask import Response, render_template, send_from_directory
 from markupsafe import Markup
@@ -15,25 +14,18 @@ from markupsafe import Markup
 from wire.errors import Refused
 
 ROOT = Path(__file__).parents[1]
-FILES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+PAGES = {path.stem.lower(): path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))}
 PICTURES = ROOT / "docs" / "pictures"
 FILE_LINK = re.compile(r"(?:[\w.-]+/)*(?P<file>[\w-]+)\.md(?P<heading>#.*)?")
 PICTURE_LINK = re.compile(r"(?:[\w.-]+/)*pictures/(?P<file>[\w.-]+)")
 
 
-class Rendered(NamedTuple):
-    """A page: its title, and all of it as HTML."""
-
-    title: str
-    html: Markup
-
-
 def show_page(name: str) -> str:
     """GET /docs/<name>."""
-    page = _pages().get(name)
-    if page is None:
+    if name not in PAGES:
         raise Refused(404)
-    return render_template("doc.html", page=_rendered(page))
+    title, html = _rendered(PAGES[name])
+    return render_template("doc.html", title=title, html=html)
 
 
 def show_picture(name: str) -> Response:
@@ -42,12 +34,8 @@ def show_picture(name: str) -> Response:
 
 
 @cache
-def _pages() -> dict[str, Path]:
-    return {path.stem.lower(): path for path in FILES}
-
-
-@cache
-def _rendered(path: Path) -> Rendered:
+def _rendered(path: Path) -> tuple[str, Markup]:
+    """The title of a page, and all of it as HTML."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -60,7 +48,7 @@ def _rendered(path: Path) -> Rendered:
         for attribute in ("href", "src"):
             if address := token.attrGet(attribute):
                 token.attrSet(attribute, _address(str(address)))
-    return Rendered(title, Markup(reader.renderer.render(tokens, reader.options, {})))  # noqa: S704 - our own files
+    return title, Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - our own files
 
 
 def _anchor(heading: str) -> str:

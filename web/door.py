@@ -67,4 +67,4 @@ def answered(
     except Exception as error:
         returned = refused(error)
     value, *more = returned if isinstance(returned, tuple) else (returned,)
-    return JsonAnswer.of(value, *more) if isinstance(value, dict) else value
+    return JsonAnswer(value, *more) if isinstance(value, dict) else value

@@ -44,9 +44,9 @@ def parsed(raw: bytes) -> Event:
     _refuse_compressed(raw)
     if request.mimetype != MULTIPART:
         return Event(_object(raw), [])
-    form = multipart.parsed(raw, multipart.in_memory)
-    fields = {_storable(name): _storable(value) for name, value in form.fields.items(multi=True) if name is not None}
-    return Event(_of_form(fields), list(form.files.values()))
+    sent, files = multipart.parsed(raw)
+    fields = {_storable(name): _storable(value) for name, value in sent.items(multi=True) if name is not None}
+    return Event(_of_form(fields), list(files.values()))
 
 
 def _object(raw: bytes) -> Payload:

@@ -1,6 +1,5 @@
 """Answers in JSON: how Flask encodes and sends what a handler returns. Must not know any handler."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,18 +16,13 @@ class JsonAnswer:
 
     mimetype = "application/json"
 
-    def __init__(self, value: dict[str, Any], status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, value: dict[str, Any], *more: Any) -> None:
+        """`more`, as a handler returned it after the value, is a status or headers or both, in this order."""
         self.body = json_bytes(value) + b"\n"
-        self.status_code = status
+        self.status_code = more[0] if more and isinstance(more[0], int) else 200
+        headers = more[-1] if more and not isinstance(more[-1], int) else {}
         length = str(len(self.body))
         self.headers = [("Content-Type", self.mimetype), ("Content-Length", length), *headers.items()]
-
-    @classmethod
-    def of(cls, value: dict[str, Any], *more: Any) -> "JsonAnswer":
-        """The answer that a handler returned: a value, then a status or headers or both, in this order."""
-        status = more[0] if more and isinstance(more[0], int) else 200
-        headers = more[-1] if more and not isinstance(more[-1], int) else {}
-        return cls(value, status, headers)
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         """Answer the request of `environ`."""

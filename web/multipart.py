@@ -1,9 +1,8 @@
 """Multipart forms: their fields and files, with bounds on the work. Must not know what a form means."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
-from typing import IO, Any, NamedTuple
 
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -19,29 +18,22 @@ is_multipart = re.compile(MULTIPART, re.I).match  # whether a Content-Type says 
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
-class Form(NamedTuple):
-    """The fields and files of a form, each perhaps several times."""
-
-    fields: MultiDict[str, str]
-    files: MultiDict[str, FileStorage]
-
-
-def parsed(raw: bytes, new_file: Callable[..., IO[bytes]]) -> Form:
-    """The form in the request's body, with the content of each file in a `new_file()`.
+def parsed(raw: bytes) -> tuple[MultiDict[str, str], MultiDict[str, FileStorage]]:
+    """The fields and files of the form in the request's body, each perhaps several times; the files are in memory.
 
     `Refused` (400) if it cannot be read, or has too many parts or too long heads.
     """
     boundary = request.mimetype_params.get("boundary", "").encode()
     if sum(_head_sizes(raw, b"--" + boundary)) > MAX_HEAD_BYTES:
         raise Refused(400, f"The names and headers in the multipart form have more than {MAX_HEAD_BYTES:,} bytes.")
-    parser = FormDataParser(new_file, silent=False, max_form_parts=MAX_FIELDS)
+    parser = FormDataParser(lambda *_, **__: BytesIO(), silent=False, max_form_parts=MAX_FIELDS)
     try:
         _, fields, files = parser.parse(BytesIO(raw), MULTIPART, len(raw), request.mimetype_params)
     except RequestEntityTooLarge:
         raise too_many_fields() from None
     except ValueError:
         raise Refused(400, "The multipart form cannot be read: its parts do not fit the boundary.") from None
-    return Form(fields, files)
+    return fields, files
 
 
 def _head_sizes(raw: bytes, mark: bytes) -> Iterator[int]:
@@ -60,8 +52,3 @@ def _head_sizes(raw: bytes, mark: bytes) -> Iterator[int]:
 def too_many_fields() -> Refused:
     """The refusal of a form with more than `MAX_FIELDS` fields."""
     return Refused(400, f"The form has more than {MAX_FIELDS:,} fields.")
-
-
-def in_memory(*_: Any, **__: Any) -> BytesIO:
-    """Where the content of a file goes."""
-    return BytesIO()

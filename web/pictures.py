@@ -13,7 +13,7 @@ from core import pictures
 from process import clock
 from web import guards, request_body
 from web.context import Payload, current
-from web.multipart import in_memory, parsed
+from web.multipart import parsed
 from wire.errors import Refused
 from wire.notification import Content, checked_content
 from wire.ntfy import MAX_FILE_NAME_CHARACTERS
@@ -91,10 +91,10 @@ def _parts(raw: bytes) -> tuple[Payload, list[FileStorage]]:
     """The fields and the pictures. What begins as JSON is JSON, whatever it is called."""
     if raw.lstrip().startswith(b"{"):
         return parse_json(raw), []
-    form = parsed(raw, in_memory)
-    fields = {name: _value(name, text) for name, text in form.fields.items() if name and text}
-    is_named = "image" in fields or "image" in form.files
-    return fields, form.files.getlist("image") if is_named else _first_picture(form.files.values())
+    texts, files = parsed(raw)
+    fields = {name: _value(name, text) for name, text in texts.items() if name and text}
+    is_named = "image" in fields or "image" in files
+    return fields, files.getlist("image") if is_named else _first_picture(files.values())
 
 
 def _first_picture(files: Iterable[FileStorage]) -> list[FileStorage]:

@@ -158,8 +158,8 @@ def list_notifications() -> JsonAnswer:
     is_asked = current().environ.get("QUERY_STRING")
     fields = request.args.to_dict() if is_asked else {}  # its own `get` raises an error for what is absent
     page, rows = _page(fields)
-    answer = JsonAnswer.of(page)
-    return answer if len(answer.body) <= MAX_PAGE_BYTES else JsonAnswer.of(_shortened(page, rows))
+    answer = JsonAnswer(page)
+    return answer if len(answer.body) <= MAX_PAGE_BYTES else JsonAnswer(_shortened(page, rows))
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:

@@ -10,7 +10,7 @@ from tests.support.pages import Page
 from tests.support.rows import each
 from web import doc_pages
 
-NAMES = sorted(path.stem.lower() for path in doc_pages.FILES)
+NAMES = sorted(doc_pages.PAGES)
 
 
 def page(service, name):

@@ -58,7 +58,7 @@ def test_the_doors_json_answer_is_flasks(more):
     environ = EnvironBuilder().get_environ()
     with flask.test_request_context():
         expected = sent(flask.make_response((value, *more) if more else value), environ)
-    assert sent(JsonAnswer.of(value, *more), environ) == expected
+    assert sent(JsonAnswer(value, *more), environ) == expected
 
 
 def sent(answer, environ):
