@@ -31,7 +31,6 @@ UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
 
 
 Made = TypeVar("Made")
-Environ = dict[str, Any]  # WSGI's, of the request
 large_bodies = Turns(
     1,  # two would share a processor and take twice the memory
     {"all": MAX_LARGE_WAITING},
@@ -73,7 +72,7 @@ def read_object(
 
     `is_confirmed` if the credential is looked up again later, where it counts.
     """
-    raw = _read_all()  # this and the wait below may take seconds, in which a key may be revoked: hence `confirm`
+    raw = _read_whole(_announced())  # this, and the wait below, may take seconds: a key may be revoked meanwhile
     if len(raw) <= LARGE_BYTES:
         if not is_confirmed:
             current().confirm()
@@ -94,19 +93,16 @@ def read_upload(keeps: Callable[[bytes], int]) -> tuple[bytes, int]:
     `MAX_BODY_BYTES` gets more time, and few come at once. A client that is answered before the end may report a
     broken connection instead.
     """
-    environ, at_first = current().environ, current().settings.max_body_bytes
-    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in environ, _announced(environ)
-    if announced > MAX_UPLOAD_BYTES:
-        raise _too_large(MAX_UPLOAD_BYTES)
-    most = MAX_UPLOAD_BYTES + 1 if is_chunked else announced
-    kept = bytearray(_read(environ, min(most, at_first, UPLOAD_PART_BYTES)))
+    at_first, announced = current().settings.max_body_bytes, _announced()
+    _check(announced, MAX_UPLOAD_BYTES)
+    most = MAX_UPLOAD_BYTES + 1 if _is_chunked() else announced
+    kept = bytearray(_read(min(most, at_first, UPLOAD_PART_BYTES)))
     wanted, size = keeps(bytes(kept)), len(kept)
-    size += _read_on(environ, min(most, at_first) - size, kept, wanted)
+    size += _read_on(min(most, at_first) - size, kept, wanted)
     if at_first == size < most:
         with _upload():
-            size += _read_on(environ, most - size, kept, wanted)
-    if size > MAX_UPLOAD_BYTES:
-        raise _too_large(MAX_UPLOAD_BYTES)
+            size += _read_on(most - size, kept, wanted)
+    _check(size, MAX_UPLOAD_BYTES)
     if size < announced:
         raise Refused(400, CUT_OFF)
     current().confirm()
@@ -115,23 +111,19 @@ def read_upload(keeps: Callable[[bytes], int]) -> tuple[bytes, int]:
 
 def read_files(most: int) -> bytes:
     """A body with files, of at most `most` bytes (413), announced or chunked. Few large ones come at once."""
-    environ = current().environ
-    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in environ, _announced(environ)
-    if announced > most:
-        raise _too_large(most)
+    is_chunked, announced = _is_chunked(), _announced()
+    _check(announced, most)
     if not is_chunked and announced <= LARGE_BYTES:
-        return _read_whole(environ, announced)
+        return _read_whole(announced)
     with _upload():
-        body = _read(environ, most + 1) if is_chunked else _read_whole(environ, announced)
-    if len(body) > most:
-        raise _too_large(most)
+        body = _read(most + 1) if is_chunked else _read_whole(announced)
+    _check(len(body), most)
     return body
 
 
 def read_beginning(most: int) -> bytes:
     """The first `most` bytes of the request's body; the rest is not read."""
-    environ = current().environ
-    return _read_whole(environ, min(_announced(environ), most))
+    return _read_whole(min(_announced(), most))
 
 
 def read_form() -> Mapping[str, str]:
@@ -154,13 +146,13 @@ def check_size(largest: int | None = None) -> None:
     allowed = known.settings.max_body_bytes
     largest = allowed if largest is None else min(largest, allowed)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
-        _replace(environ, _read(environ, largest + 1))
-    if _announced(environ) > largest:
-        raise _too_large(largest)
+        _replace(_read(largest + 1))
+    _check(_announced(), largest)
 
 
-def _too_large(largest: int) -> Refused:
-    return Refused(413, f"The request body is larger than {largest} bytes.")
+def _check(size: int, largest: int) -> None:
+    if size > largest:
+        raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 
 def check_form(largest: int) -> None:
@@ -169,47 +161,45 @@ def check_form(largest: int) -> None:
     Refuses (400) one with too many fields: Werkzeug parses any number of them.
     """
     check_size(largest)
-    environ = current().environ
-    if _announced(environ) and request.mimetype in (FORM, MULTIPART):
-        form = _read_all()
+    if _announced() and request.mimetype in (FORM, MULTIPART):
+        form = _read_whole(_announced())
         if request.mimetype == FORM and form.count(b"&") >= MAX_FORM_FIELDS:
             raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")
-        _replace(environ, form)
+        _replace(form)
 
 
-def _replace(environ: Environ, body: bytes) -> None:
+def _replace(body: bytes) -> None:
     """Give the next reader a body that was read already."""
-    environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+    current().environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
 
 
-def _read_all() -> bytes:
-    environ = current().environ
-    return _read_whole(environ, _announced(environ))
-
-
-def _read_whole(environ: Environ, size: int) -> bytes:
-    body = _read(environ, size)
+def _read_whole(size: int) -> bytes:
+    body = _read(size)
     if len(body) < size:
         raise Refused(400, CUT_OFF)
     return body
 
 
-def _announced(environ: Environ) -> int:
-    length = environ.get("CONTENT_LENGTH", "")
+def _is_chunked() -> bool:
+    return "HTTP_TRANSFER_ENCODING" in current().environ
+
+
+def _announced() -> int:
+    length = current().environ.get("CONTENT_LENGTH", "")
     return int(length) if length.isdecimal() else 0
 
 
-def _read_on(environ: Environ, size: int, kept: bytearray, wanted: int) -> int:
+def _read_on(size: int, kept: bytearray, wanted: int) -> int:
     """Read the next `size` bytes of the body, or what there is, keeping `wanted` in all; returns how many came."""
     length = 0
-    while length < size and (part := _read(environ, min(size - length, UPLOAD_PART_BYTES))):
+    while length < size and (part := _read(min(size - length, UPLOAD_PART_BYTES))):
         kept += part[: max(0, wanted - len(kept))]
         length += len(part)
     return length
 
 
-def _read(environ: Environ, size: int) -> bytes:
-    stream, body = environ["wsgi.input"], b""
+def _read(size: int) -> bytes:
+    stream, body = current().environ["wsgi.input"], b""
     try:
         while len(body) < size and (part := stream.read(size - len(body))):
             body += part
