@@ -6,7 +6,6 @@ assistants, too. Must not know SQL or push.
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from itertools import accumulate
 from secrets import compare_digest
 from typing import Any
@@ -70,13 +69,13 @@ MAX_PAGE_BYTES, AROUND_BYTES = 500_000, 500  # the second: of a page without not
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
 
-_secret = ""  # that signs cursors
+_cursors: Signer  # set by `configure`
 
 
 def configure(secret: str) -> None:
-    """Sign cursors with this secret."""
-    global _secret
-    _secret = secret
+    """Sign cursors with a key made of this secret: once, because making it takes longer than signing."""
+    global _cursors
+    _cursors = Signer(Signer(secret, salt="cursor").derive_key(), key_derivation="none")
 
 
 # --- notifications ------------------------------------------------------------------------------------------
@@ -392,13 +391,7 @@ def _before(fields: Mapping[str, Any]) -> int:
 
 
 def _cursor(seq: int | str) -> str:
-    return _cursors(_secret).sign(f"{current().caller.account_seq}.{seq}").decode()
-
-
-@cache
-def _cursors(secret: str) -> Signer:
-    """The signer of cursors; cached, because deriving its key takes longer than signing."""
-    return Signer(Signer(secret, salt="cursor").derive_key(), key_derivation="none")
+    return _cursors.sign(f"{current().caller.account_seq}.{seq}").decode()
 
 
 # --- wire shapes --------------------------------------------------------------------------------------------
