@@ -283,11 +283,10 @@ COMPATIBLE_ROUTES = (
     *ntfy_routes("/v1/account", ntfy.show_account, "GET"),
     *ntfy_routes("/v1/account/token", ntfy.show_token, "POST"),
     Route("GET", "/v1/health", ntfy.show_health, errors=ntfy_errors),
-    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic, errors=ntfy_errors, scopes=OWNERS),
-    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic, errors=ntfy_errors, scopes=OWNERS),
-    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic, errors=ntfy_errors, scopes=OWNERS),
-    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic, errors=ntfy_errors, scopes=OWNERS),
-    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic, errors=ntfy_errors, scopes=OWNERS),
+    *(
+        Route("GET", f"/<topics:topics>/{name}", handler, guards.topic, errors=ntfy_errors, scopes=OWNERS)
+        for name, handler in ntfy_topics.operations()
+    ),
     Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest, gotify_errors, SENDERS),
     Route("GET", "/gotify/version", gotify.show_version, errors=gotify_errors),
     Route("GET", "/gotify/health", gotify.show_health, errors=gotify_errors),

@@ -3,6 +3,8 @@
 The topic is the credential. Must not know SQL, or what is stored for whom.
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 from flask import Response
@@ -38,21 +40,6 @@ def refuse_method() -> Response:
     return answer
 
 
-def stream_json(topics: str) -> Response:
-    """GET /{topics}/json."""
-    return _answer(FORMATS["json"])
-
-
-def stream_events(topics: str) -> Response:
-    """GET /{topics}/sse."""
-    return _answer(FORMATS["sse"])
-
-
-def stream_texts(topics: str) -> Response:
-    """GET /{topics}/raw."""
-    return _answer(FORMATS["raw"])
-
-
 def stream_frames(topics: str) -> Response:
     """GET /{topics}/ws."""
     key = request.headers.get("Sec-WebSocket-Key", "")
@@ -64,7 +51,8 @@ def stream_frames(topics: str) -> Response:
     return Streaming(source, upgrade, 101, websocket.WebSocket())
 
 
-def _answer(written: Format) -> Response:
+def stream(written: Format, topics: str) -> Response:
+    """GET /{topics}/json, /{topics}/sse and /{topics}/raw."""
     asked = _asked()
     if request.method == "HEAD":
         return Response(content_type=written.content_type, headers=UNBUFFERED)
@@ -85,6 +73,14 @@ def _subscription(asked: Wanted, write: Writer) -> Subscription:
     if known.topics:
         return Subscription(known.topics, names, asked, write)
     return Empty(names, asked, write, known.caller, known.confirm)
+
+
+def operations() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The last part of each address, and its handler."""
+    yield "auth", check_topic
+    for name, written in FORMATS.items():
+        yield name, partial(stream, written)
+    yield "ws", stream_frames
 
 
 class Streaming(Response):
