@@ -69,22 +69,17 @@ def sent_to_ntfy() -> str | None:
     value = authorization(query) if query else current().environ.get("HTTP_AUTHORIZATION", "")
     bearer = BEARER.fullmatch(value.strip())
     user, password = user_and_password(value)
-    return _key_among(bearer[1] if bearer else "", password, user)
+    return key_among(bearer[1] if bearer else "", password, user)
 
 
 def gotify_key() -> None:
     """An API key as Gotify's clients send a token: `?token=`, `X-Gotify-Key` or `Bearer`."""
     header = request.headers.get("X-Gotify-Key", "")
-    _admit_key(_key_among(request.args.get("token", ""), header, _credential(BEARER) or ""))
+    _admit_key(key_among(request.args.get("token", ""), header, _credential(BEARER) or ""))
 
 
-def is_key(text: str) -> bool:
-    """Whether it has the form in which ntfy's and Gotify's clients may send an API key."""
-    return KEY_OF_OTHERS.fullmatch(text) is not None
-
-
-def _key_among(*sent: str) -> str | None:
-    """The first that has the form of an API key, without its `tk_` prefix."""
+def key_among(*sent: str) -> str | None:
+    """The first that has the form in which ntfy's and Gotify's clients send an API key, without its `tk_`."""
     return next((match[1] for text in sent if (match := KEY_OF_OTHERS.fullmatch(text))), None)
 
 

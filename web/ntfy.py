@@ -4,8 +4,6 @@ Each handler reads its parameters, sends through the function that the REST API 
 shapes. Must not know SQL or push.
 """
 
-from typing import Any
-
 from core import alarms, delays, deletion, local_time
 from core.pictures import attachment
 from core.plans import PLANS
@@ -32,6 +30,7 @@ from wire.ntfy import (
     message,
     published,
     topic_of,
+    user_and_password,
 )
 from wire.ntfy_stream import event, notification_id
 from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture
@@ -130,9 +129,8 @@ def show_account() -> Payload:
 
 def _user() -> str:
     """The user that came with the key as a password: Home Assistant wants to find it again."""
-    sent: Any = request.authorization
-    user, password = (sent.get("username"), sent.get("password")) if sent else ("", "")
-    return user if user and password and guards.is_key(password) else ""
+    user, password = user_and_password(request.headers.get("Authorization", ""))
+    return user if guards.key_among(password) else ""
 
 
 def show_token() -> Payload:
