@@ -21,9 +21,7 @@ class Definitions(NamedTuple):
     kind: Kind
     shape: Callable[[Any, str | None], Payload]  # of one, with the beginning of its address
     listed: Callable[[Any, str | None], Payload]  # of one in the list
-    acts: Mapping[
-        str, Callable[[int, str, int], Any]
-    ] = {}  # what else can be done with one, by its last path segment
+    acts: Mapping[str, Callable[[int, str, int], Any]] = {}  # what more one can do, by the last path segment
 
     def list_all(self) -> Payload:
         """GET /api/v1/KINDs."""

@@ -15,9 +15,6 @@ from wire.validation import only_known, required_text
 PATHS = {"alert": "alerts", "heartbeat": "heartbeats", "rule": "rules", "key": "api-keys"}
 
 
-# --- the owner's --------------------------------------------------------------------------------------------
-
-
 def list_followers(what: str, **ids: str) -> Payload:
     """GET /api/v1/KINDs/{id}/followers."""
     account_seq, (id_,) = current().caller.account_seq, ids.values()
@@ -38,9 +35,6 @@ def remove_follower(what: str, follower_id: str, **ids: str) -> Payload:
     (id_,) = ids.values()
     followers.remove(current().caller.account_seq, what, id_, follower_id, clock.now_ms())
     return {"ok": True}
-
-
-# --- the followers' -----------------------------------------------------------------------------------------
 
 
 def list_followed() -> Payload:

@@ -48,23 +48,18 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Each figure with its name and help."""
-        from prometheus_client.core import (
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-            InfoMetricFamily,
-        )
+        from prometheus_client import metrics_core as families
 
         build = {"version": VERSION, "schema": str(SCHEMA_VERSION)}
-        yield InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
+        yield families.InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
         counters.share()
         for name, (help_, labels) in COUNTERS.items():
-            family = CounterMetricFamily(f"pocketbell_{name}", help_, labels=labels)
+            family = families.CounterMetricFamily(f"pocketbell_{name}", help_, labels=labels)
             for values, number in sorted(counters.counted(name).items()):
                 family.add_metric(values, number)
             yield family
         for name, (help_, label) in HISTOGRAMS.items():
-            times = HistogramMetricFamily(f"pocketbell_{name}", help_, labels=[label])
+            times = families.HistogramMetricFamily(f"pocketbell_{name}", help_, labels=[label])
             for labelled, (buckets, sum_s) in counters.histograms(name).items():
                 times.add_metric([labelled], buckets, sum_s)
             yield times
@@ -78,9 +73,10 @@ class _Collector:
             ("worker_lag_seconds", "Seconds since the background worker finished its last round.", lag_s),
             *stored,
         ):
-            yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)
+            yield families.GaugeMetricFamily(f"pocketbell_{name}", help_, value)
         if (away := sharing.is_away()) is not None:
-            yield GaugeMetricFamily("pocketbell_redis_up", "Whether this process counts in Redis.", int(not away))
+            help_ = "Whether this process counts in Redis."
+            yield families.GaugeMetricFamily("pocketbell_redis_up", help_, int(not away))
 
 
 def _stored() -> list[tuple[str, str, float]]:

@@ -86,16 +86,12 @@ def _made(event: Event) -> tuple[Content, str | None, bytes | None, list[str]] |
     if challenge := challenges.of_payload(payload):
         return challenge
     webhook = cast(Webhook, current().webhook)
-    mistyped = [] if webhook.title_template else warnings(filter(_is_unknown, payload), FIELDS)
+    ignored = () if webhook.title_template else (name for name in payload if name.lower() not in KNOWN)
+    mistyped = warnings(ignored, FIELDS)
     content, picture = alerts.rendered(webhook, payload), None
     if event.files:
         content, picture = pictures.with_first(content, event.files)
     return content, alerts.kept_payload(payload), picture, mistyped
-
-
-def _is_unknown(name: str) -> bool:
-    """Whether an alert without a template ignores a field of this name."""
-    return name.lower() not in KNOWN
 
 
 # --- metrics webhook ----------------------------------------------------------------------------------------
