@@ -6,12 +6,13 @@ Must not know where a file comes from.
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from core import definitions
-from core.definitions import KINDS, Fields, Kind
+from core.definitions import KINDS, Fields, Kind, Known
+from core.value_text import cut
 from models import Account
 from store.database import transaction
 from wire.errors import Refused
@@ -21,8 +22,6 @@ ACCOUNT = "account"
 KIND_OF = {kind.name: kind for kind in KINDS}
 ONLY_IF_CHANGED = ("preset", "isActive")  # to set these again does more than to keep them
 MAX_SHOWN = 50  # characters of a value in a change
-
-Known = tuple[Any, ...]  # the values of the fields by which a definition is known
 
 
 class Wanted(NamedTuple):
@@ -68,7 +67,7 @@ class File:
 
     def _add(self, kind: Kind, place: int, sent: Fields) -> None:
         fields = kind.checked(sent)
-        known = _known(kind, fields)
+        known = kind.known(fields)
         if before := self.wanted.get((kind.name, known)):
             line = self._lines.get((kind.name, before.place, ""), 1)
             raise Refused(400, f"{_label(kind, known)} is in line {line} already.", field=kind.known_by[0])
@@ -80,10 +79,7 @@ class File:
         try:
             yield
         except Refused as refused:
-            fields = (refused.field, "")
-            line = next(
-                (self._lines[name, place, field] for field in fields if (name, place, field) in self._lines), 1
-            )
+            line = self._lines.get((name, place, refused.field)) or self._lines.get((name, place, ""), 1)
             raise Refused(refused.status, f"Line {line}, {name}: {refused.message}") from None
 
 
@@ -104,20 +100,17 @@ def apply(account: Account, file: File, now: int, prune: bool = False, dry_run: 
     """
     said, before = list[str](), definitions.account_fields(account)
     change_account = definitions.account_change(account, file.account, now)  # may take long
-    try:
-        with transaction(account.seq):
-            if differences := _differences(before, definitions.account_fields(change_account())):
-                said.append(f"{ACCOUNT}: {differences}")
-            there = {kind.name: _by_known(kind, account) for kind in KINDS}
-            if prune:
-                said += _removed(account, file, there)
-            for (name, known), one in file.wanted.items():
-                with file.line(name, one.place):
-                    said += _put(account, one, there[name].get(known, []), now)
-            if dry_run:
-                raise _Tried
-    except _Tried:
-        pass
+    with suppress(_Tried), transaction(account.seq):
+        if differences := _differences(before, definitions.account_fields(change_account())):
+            said.append(f"{ACCOUNT}: {differences}")
+        there = {kind.name: _by_known(kind, account) for kind in KINDS}
+        if prune:
+            said += _removed(account, file, there)
+        for (name, known), one in file.wanted.items():
+            with file.line(name, one.place):
+                said += _put(account, one, there[name].get(known, []), now)
+        if dry_run:
+            raise _Tried
     return said
 
 
@@ -132,7 +125,7 @@ def _removed(account: Account, file: File, there: dict[str, dict[Known, list[Any
 
 def _put(account: Account, wanted: Wanted, found: list[Any], now: int) -> Iterator[str]:
     kind, _, fields = wanted
-    label, old = _label(kind, _known(kind, fields)), kind.only(found)
+    label, old = _label(kind, kind.known(fields)), kind.only(found)
     if old is None:
         kind.created(account, fields, now)
         yield f"{label}: make"
@@ -150,7 +143,7 @@ def _by_known(kind: Kind, account: Account) -> dict[Known, list[Any]]:
     """The definitions that the account has, the oldest first."""
     found = defaultdict[Known, list[Any]](list)
     for one in reversed(kind.of_account(account.seq)):
-        found[_known(kind, kind.fields_of(one))].append(one)
+        found[kind.known(kind.fields_of(one))].append(one)
     return found
 
 
@@ -158,13 +151,6 @@ def _defined(kind: Kind, one: Any) -> Fields:
     """The fields as the owner set them: a pause after a flood is a state, which no file has or ends."""
     is_paused = kind is definitions.ALERT and one.paused_at is not None
     return kind.fields_of(one) | ({"isActive": True} if is_paused else {})
-
-
-def _known(kind: Kind, fields: Fields) -> Known:
-    missing = next((field for field in kind.known_by if field not in fields), None)
-    if missing:
-        raise Refused(400, f"{missing} is required.", field=missing)
-    return tuple(fields[field] for field in kind.known_by)
 
 
 def _label(kind: Kind, known: Known) -> str:
@@ -180,8 +166,7 @@ def _differences(before: Fields, after: Fields) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    text = "none" if value is None else str(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+    return "none" if value is None else cut(str(value), MAX_SHOWN)
 
 
 def text_of(account: Account) -> str:

@@ -4,7 +4,7 @@ The REST API and `pocketbell apply` share it. Refusals name fields as these spel
 """
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,9 +22,10 @@ from store.heartbeats import Beat
 from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.notification import checked_priority
-from wire.validation import checked_name, either, only_known
+from wire.validation import checked_name, checked_seconds, either, only_known
 
 Fields = dict[str, Any]
+Known = tuple[Any, ...]  # the values of the fields by which a definition is known
 MAX_SHOWN = 50  # characters of a preset's name that is refused
 
 
@@ -32,15 +33,14 @@ MAX_SHOWN = 50  # characters of a preset's name that is refused
 class Kind:
     """One kind of definition. `make` and `change` take fields that `checked` returned.
 
-    `checks` has a check for each field that can be set. `required` are those without which none is made. Null in one
-    of the `optional` fields, or an empty text, means none; null in others counts as absent. What has the same values
-    in the fields `known_by` is the same one: a definition may be written again and again. `spelled` maps the names in
-    refusals of the rules below to fields.
+    `checks` has a check for each field that can be set. Null in one of the `optional` fields, or an empty text, means
+    none; null in others counts as absent. What has the same values in the fields `known_by`, which are required, is
+    the same one: a definition may be written again and again. `spelled` maps the names in refusals of the rules below
+    to fields.
     """
 
     name: str
     checks: Mapping[str, Callable[[Any, str], Any]]
-    required: tuple[str, ...]
     optional: tuple[str, ...]
     known_by: tuple[str, ...]
     spelled: Mapping[str, str]
@@ -53,18 +53,18 @@ class Kind:
 
     def checked(self, sent: Fields) -> Fields:
         """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""
-        given = {
-            field: value
-            for field, value in only_known(sent, *self.checks).items()
-            if value is not None or field in self.optional
-        }
-        return {field: self.checks[field]("" if value is None else value, field) for field, value in given.items()}
+        return _checked(self.checks, sent, self.optional)
+
+    def known(self, fields: Fields) -> Known:
+        """The values of the fields `known_by`; `Refused` (400) if one is missing."""
+        missing = next((field for field in self.known_by if field not in fields), None)
+        if missing:
+            raise Refused(400, f"{missing} is required.", field=missing)
+        return tuple(fields[field] for field in self.known_by)
 
     def created(self, account: Account, fields: Fields, now: int) -> Any:
         """A new one; `Refused` (400) if a required field is missing."""
-        missing = next((field for field in self.required if field not in fields), None)
-        if missing:
-            raise Refused(400, f"{missing} is required.", field=missing)
+        self.known(fields)
         with _spelled(self.spelled):
             return self.make(account, fields, now)
 
@@ -79,7 +79,8 @@ class Kind:
         `Refused` (409) if there are several.
         """
         with transaction(account.seq):
-            old = self.only(self.same(account.seq, fields))
+            known = self.known(fields)
+            old = self.only([one for one in self.of_account(account.seq) if self.known(self.fields_of(one)) == known])
             if old is not None:
                 return self.changed(account.seq, old.id, fields, now), False
             return self.created(account, fields, now), True
@@ -91,10 +92,11 @@ class Kind:
             raise Refused(409, sentence, field=self.known_by[0])
         return found[0] if found else None
 
-    def same(self, account_seq: int, fields: Fields) -> list[Any]:
-        """Those with the same values as `fields` in the fields `known_by`."""
-        wanted = {field: fields.get(field) for field in self.known_by}
-        return [one for one in self.of_account(account_seq) if wanted.items() <= self.fields_of(one).items()]
+
+def _checked(checks: Mapping[str, Callable[[Any, str], Any]], sent: Fields, optional: Collection[str] = ()) -> Fields:
+    known = only_known(sent, *checks).items()
+    given = {field: value for field, value in known if value is not None or field in optional}
+    return {field: checks[field]("" if value is None else value, field) for field, value in given.items()}
 
 
 @contextmanager
@@ -133,15 +135,6 @@ def _one_of(words: Mapping[str, Any]) -> Callable[[Any, str], str]:
     def check(value: Any, field: str) -> str:
         if not isinstance(value, str) or value not in words:
             raise Refused(400, f"{field} must be {either(words)}.", field=field)
-        return value
-
-    return check
-
-
-def _seconds(least: int, most: int) -> Callable[[Any, str], int]:
-    def check(value: Any, field: str) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise Refused(400, f"{field} must be a whole number of seconds from {least} to {most}.", field=field)
         return value
 
     return check
@@ -232,7 +225,6 @@ ALERT = Kind(
         "muteButton": _flag,
         "preset": _preset,
     },
-    required=("name",),
     optional=(*OF_TEMPLATES, "preset"),
     known_by=("name",),
     spelled={column: field for field, column in OF_ALERT.items()},
@@ -255,14 +247,6 @@ def _heartbeat_settings(fields: Fields) -> dict[str, Any]:
     return {field: fields[field] for field in ("name", "cron", "priority") if field in fields} | durations
 
 
-def _make_heartbeat(account: Account, fields: Fields, now: int) -> Beat:
-    return heartbeats.create_heartbeat(account, _heartbeat_settings(fields), now)
-
-
-def _change_heartbeat(account_seq: int, id_: str, fields: Fields, now: int) -> Beat:
-    return heartbeats.change_heartbeat(account_seq, id_, _heartbeat_settings(fields), now)
-
-
 def _heartbeat_fields(beat: Beat) -> Fields:
     schedule = {"periodS": beat.period_s} if beat.cron is None else {"cron": beat.cron}
     return {"name": beat.name, **schedule, "graceS": beat.grace_s, "priority": beat.priority}
@@ -272,20 +256,21 @@ HEARTBEAT = Kind(
     "heartbeat",
     {
         "name": _name,
-        "periodS": _seconds(heartbeats.MIN_S, heartbeats.MAX_PERIOD_S),
+        "periodS": partial(checked_seconds, least=heartbeats.MIN_S, most=heartbeats.MAX_PERIOD_S),
         "cron": _text,
-        "graceS": _seconds(heartbeats.MIN_S, heartbeats.MAX_GRACE_S),
+        "graceS": partial(checked_seconds, least=heartbeats.MIN_S, most=heartbeats.MAX_GRACE_S),
         "priority": checked_priority,
     },
-    required=("name",),
     optional=(),
     known_by=("name",),
     spelled={"period": "periodS", "cron": "cron"},
     of_account=stored_heartbeats.of_account,
     find=heartbeats.find_heartbeat,
     fields_of=_heartbeat_fields,
-    make=_make_heartbeat,
-    change=_change_heartbeat,
+    make=lambda account, fields, now: heartbeats.create_heartbeat(account, _heartbeat_settings(fields), now),
+    change=lambda account_seq, id_, fields, now: heartbeats.change_heartbeat(
+        account_seq, id_, _heartbeat_settings(fields), now
+    ),
     delete=heartbeats.delete_heartbeat,
 )
 
@@ -323,8 +308,12 @@ def _rule_fields(rule: Rule) -> Fields:
 
 RULE = Kind(
     "rule",
-    {"project": _name, "metric": _name, "when": _condition, "forS": _seconds(0, metric_rules.MAX_FOR_S)},
-    required=("project", "metric", "when"),
+    {
+        "project": _name,
+        "metric": _name,
+        "when": _condition,
+        "forS": partial(checked_seconds, least=0, most=metric_rules.MAX_FOR_S),
+    },
     optional=(),
     known_by=("project", "metric", "when"),
     spelled={"rule": "when", "duration": "forS"},
@@ -357,8 +346,7 @@ def account_fields(account: Account) -> Fields:
 
 def checked_account(sent: Fields) -> Fields:
     """The settings of a request or file, as `Kind.checked` returns fields."""
-    given = {field: value for field, value in only_known(sent, *ACCOUNT_CHECKS).items() if value is not None}
-    return {field: ACCOUNT_CHECKS[field](value, field) for field, value in given.items()}
+    return _checked(ACCOUNT_CHECKS, sent)
 
 
 def account_change(account: Account, fields: Fields, now: int) -> Callable[[], Account]:
@@ -366,19 +354,16 @@ def account_change(account: Account, fields: Fields, now: int) -> Callable[[], A
 
     A new time zone is prepared before, outside a transaction: that takes a while.
     """
-    saved = account_fields(account)
-    makes = list[Callable[[], None]]()
-    if fields.get("quietHours", saved["quietHours"]) != saved["quietHours"]:
-        hours = None if fields["quietHours"] == OFF else fields["quietHours"]
-        makes.append(partial(accounts.set_quiet_hours, account, hours))
-    if fields.get("timeZone", saved["timeZone"]) != saved["timeZone"]:
-        change = accounts.zone_change(account, fields["timeZone"], PLANS[account.plan].history_days, now)
-        makes.append(partial(accounts.set_time_zone, account, change))
-    return partial(_made, account, makes)
+    wanted = dict(fields.items() - account_fields(account).items())
+    hours, zone = wanted.get("quietHours"), wanted.get("timeZone")
+    change = accounts.zone_change(account, zone, PLANS[account.plan].history_days, now) if zone else None
 
+    def make() -> Account:
+        with transaction(account.seq):
+            if hours:
+                accounts.set_quiet_hours(account, None if hours == OFF else hours)
+            if change:
+                accounts.set_time_zone(account, change)
+            return Account.with_seq(account.seq) or account
 
-def _made(account: Account, makes: list[Callable[[], None]]) -> Account:
-    with transaction(account.seq):
-        for make in makes:
-            make()
-        return Account.with_seq(account.seq) or account
+    return make
