@@ -21,7 +21,7 @@ from store import copies, deliveries, notifications
 from store.alarms import ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import LOW_PRIORITY, Content
 
 MAX_WAITING = 20  # notifications of an account that are not acknowledged
@@ -70,9 +70,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
     """
     found = notifications.find_seqs(account_seq, [notification_id], own_key)
     with writing(account_seq, found):
-        seq = notifications.find_seq(account_seq, notification_id, own_key)
-        if seq is None:
-            raise Refused(404)
+        seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
         if stored.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)

@@ -20,7 +20,7 @@ from models import Alert
 from store import alert_events, followers, mutes
 from store.database import transaction
 from store.senders import Webhook, find_webhook
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import MAX_URL_CHARACTERS, Content
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text, either
 
@@ -83,10 +83,7 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
 
 def find_alert(account_seq: int, alert_id: str) -> Alert:
     """The account's alert; `Refused` (404) when it has no such alert."""
-    alert = Alert.find(account_seq, alert_id)
-    if alert is None:
-        raise Refused(404)
-    return alert
+    return existing(Alert.find(account_seq, alert_id))
 
 
 def rotate_code(account_seq: int, alert_id: str) -> Alert:

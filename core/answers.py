@@ -16,7 +16,7 @@ from store.buttons import GivenAnswer, PressedButton
 from store.database import after_commit
 from store.mutes import Mute
 from store.senders import Subject
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import Content
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -59,15 +59,13 @@ class Question(NamedTuple):
 def find(token: str) -> Question:
     """The button with this token; `Refused` (404) if there is none or it has expired."""
     button = buttons.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
-    if button is None:
-        raise Refused(404, NO_BUTTON)
+    button = existing(button, NO_BUTTON)
     seq = button.notification_seq
     is_acknowledged = button.position is None and bool(buttons.is_answered(seq))
     found = Question(button, buttons.answer_to(seq), is_acknowledged, None)
     if not found.is_to_mute:
         return found
-    if Alert.first("seq = ?", button.alert_seq) is None:
-        raise Refused(404, ALERT_DELETED)
+    existing(Alert.first("seq = ?", button.alert_seq), ALERT_DELETED)
     in_force = mutes.timed(button.account_seq, found.alert, clock.now_ms())
     return found._replace(mute=in_force[0] if in_force else None)
 
@@ -96,9 +94,8 @@ def answer(account: Account, notification_id: str, position: int) -> None:
     `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
     """
     with copies.writing(account.seq, notifications.find_seqs(account.seq, [notification_id])):
-        entry = notifications.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
-        if entry is None:
-            raise Refused(404)
+        since = history_begin(account.plan, clock.now_ms())
+        entry = existing(notifications.find(account.seq, notification_id, since))
         actions = entry.content.actions
         if not 0 <= position < len(actions) or "answer" not in actions[position]:
             raise Refused(400, "The notification has no such button.")

@@ -36,7 +36,7 @@ from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.notifications import NotificationRow, shown_status
 from store.senders import AlertSender, Receivers, Sender, Webhook, find_receivers_of_alert, own_key
-from wire.errors import TOO_MANY_EVENTS, Refused
+from wire.errors import TOO_MANY_EVENTS, Refused, existing
 from wire.notification import Content, Recorded, check_times
 
 TEST_BODY = "This device gets your notifications."
@@ -265,9 +265,7 @@ def try_device(account: Account, device_id: str) -> Answer:
 
     `Refused` (404) when the account has no such device, (429) when its other pushes take all slots.
     """
-    device = next((one for one in Device.active(account.seq) if one.id == device_id), None)
-    if device is None:
-        raise Refused(404)
+    device = existing(next((one for one in Device.active(account.seq) if one.id == device_id), None))
     content = Content("Test", TEST_BODY).prefixed()
     message = Message(new_id(clock.now_ms()), content, "/app/devices")
     with push_slots.slot(account.seq) as granted:

@@ -13,7 +13,7 @@ from store import followers as stored
 from store.database import transaction
 from store.followers import INVITATION_LIFE_MS, Followed, ListedFollower
 from store.senders import Subject
-from wire.errors import Refused
+from wire.errors import Refused, existing
 
 MAX_FOLLOWERS = 20  # of an alert, a key, a heartbeat or a rule
 
@@ -50,9 +50,7 @@ def remove(account_seq: int, what: str, id_: str, follower_id: str, now: int) ->
     with transaction(account_seq, *([follower_seq] if follower_seq else [])):
         subject = _subject(account_seq, what, id_)
         listed = stored.of_subject(subject, now - INVITATION_LIFE_MS)
-        found = next((one for one in listed if one.id == follower_id), None)
-        if found is None:
-            raise Refused(404)
+        found = existing(next((one for one in listed if one.id == follower_id), None))
         stored.remove(account_seq, follower_id)
     if follower_seq:
         _end_waiting(follower_seq, subject)
@@ -77,9 +75,7 @@ def followed(account: Account, now: int) -> list[Followed]:
 def find_followed(account: Account, id_: str, now: int) -> Followed:
     """One of these; `Refused` (404) when the account neither follows nor is invited by that id."""
     found = next((one for one in followed(account, now) if one.id == id_), None)
-    if found is None:
-        raise Refused(404, "There is no such invitation: it has expired, or was withdrawn.")
-    return found
+    return existing(found, "There is no such invitation: it has expired, or was withdrawn.")
 
 
 def accept(account: Account, id_: str, now: int) -> Followed:

@@ -12,7 +12,7 @@ from process import clock
 from store import heartbeats, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, KeptPing, keep_ping
-from wire.errors import Refused
+from wire.errors import existing
 from wire.notification import LOW_PRIORITY, Content
 
 CHECKED_AT_ONCE = 500
@@ -45,12 +45,10 @@ def reset() -> None:
 def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
     """Note a ping: `success`, `fail`, or `start` or `log`, which change no state.
 
-    `Refused` (404) if the heartbeat was deleted.
+    `Refused` (404) if the heartbeat was deleted while the body arrived.
     """
     with transaction(*copies.accounts_for(pinged)):
-        now, beat = clock.now_ms(), heartbeats.one(pinged.seq)
-        if beat is None:  # deleted while the body arrived
-            raise Refused(404)
+        now, beat = clock.now_ms(), existing(heartbeats.one(pinged.seq))
         keep_ping(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind in ("success", "fail"):
             heartbeats.note_ping(beat.seq, now)

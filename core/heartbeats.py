@@ -16,7 +16,7 @@ from store import followers, mutes
 from store import heartbeats as stored
 from store.database import transaction
 from store.heartbeats import Beat
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import HIGH_PRIORITY, checked_priority
 from wire.validation import checked_name
 
@@ -63,10 +63,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
 
 def find_heartbeat(account_seq: int, id_: str) -> Beat:
     """The account's heartbeat with that id, or with that UUID in its address; `Refused` (404) when it has none."""
-    beat = stored.find(account_seq, id_)
-    if beat is None:
-        raise Refused(404)
-    return beat
+    return existing(stored.find(account_seq, id_))
 
 
 def slug(name: str) -> str:

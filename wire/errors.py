@@ -5,6 +5,7 @@ plain data.
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 CODES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
@@ -33,6 +34,8 @@ SENTENCES: Mapping[int, str] = {
 }
 
 TOO_MANY_EVENTS = "Rate limit exceeded"
+
+Found = TypeVar("Found")
 
 
 class Refused(Exception):
@@ -64,6 +67,13 @@ class Refused(Exception):
         if self.status in (429, 503):
             return {"Retry-After": str(self.retry_after_s)}
         return {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
+
+
+def existing(found: Found | None, message: str | None = None) -> Found:
+    """What was looked up; `Refused` (404) if there is no such thing."""
+    if found is None:
+        raise Refused(404, message)
+    return found
 
 
 def rest_body(refused: Refused) -> dict[str, object]:
