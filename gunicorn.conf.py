@@ -10,6 +10,7 @@ from pathlib import Path
 from config import VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
+from models import Account
 from process import clock, cpu_affinity, service_lock, start
 from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines, JsonLogger
@@ -107,7 +108,7 @@ def when_ready(server):
     if path:
         words = f"Open this link to {aim} (it works once, within 24 hours):"
         print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
-    elif not accounts.any_account():
+    elif not Account.exists():
         server.log.info(
             "There is no account yet. Create one with: ./pocketbell account create, or flask account create."
             " With PRINT_SETUP_LINK=1 a start prints a link that creates it, with FIRST_ACCOUNT one for that address."

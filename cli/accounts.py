@@ -110,7 +110,7 @@ def set_account(
         if admin is not None:
             people.set_administrator(changed.seq, admin)
         if plan:
-            accounts.set_plan(changed, plan)
+            accounts.change(changed, plan=plan)
         if change:
             accounts.set_time_zone(changed, change)
         if quiet_hours is not None:

@@ -22,7 +22,7 @@ from process.turns import Turns
 from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.validation import checked_name
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
@@ -78,20 +78,22 @@ def _new_ping_key() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(PING_KEY_CHARACTERS))
 
 
+def change(account: Account, **columns: str | int | None) -> None:
+    """Set these columns of the account, whose values are right."""
+    with transaction(account.seq):
+        Account.change(account.seq, **columns)
+
+
 def change_ping_key(account: Account) -> str:
     """Give the account a new ping key and return it; the old one stops working."""
     key = _new_ping_key()
-    with transaction(account.seq):
-        Account.change(account.seq, ping_key=key)
+    change(account, ping_key=key)
     return key
 
 
 def find_account(email: str) -> Account:
     """The account with that address; `Refused` (404) when there is none."""
-    account = Account.find(normalized(email))
-    if account is None:
-        raise Refused(404, "There is no account with that e-mail address.")
-    return account
+    return existing(Account.find(normalized(email)), "There is no account with that e-mail address.")
 
 
 def check_enabled(account: Account) -> None:
@@ -166,37 +168,16 @@ def checked_plan(plan: str) -> str:
     return plan or next(iter(PLANS))
 
 
-def set_plan(account: Account, plan: str) -> None:
-    """Change the account's plan."""
-    with transaction(account.seq):
-        Account.change(account.seq, plan=plan)
-
-
 def set_quiet_hours(account: Account, hours: str | None) -> None:
     """Set the windows of the week in which alerts are held (core/week_windows.py); None removes them."""
-    checked = None if hours is None else week_windows.checked(hours)
-    with transaction(account.seq):
-        Account.change(account.seq, quiet_hours=checked)
+    change(account, quiet_hours=None if hours is None else week_windows.checked(hours))
 
 
 def set_theme(account: Account, theme: str) -> None:
     """Set how the pages look: like the system, light or dark."""
     if theme not in THEMES:
         raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
-    with transaction(account.seq):
-        Account.change(account.seq, theme=theme)
-
-
-def set_dense_rows(account: Account, is_dense: bool) -> None:
-    """Set whether History shows each notification in one line."""
-    with transaction(account.seq):
-        Account.change(account.seq, has_dense_rows=int(is_dense))
-
-
-def hide_first_steps(account: Account) -> None:
-    """Stop showing the owner the list of first steps."""
-    with transaction(account.seq):
-        Account.change(account.seq, hides_first_steps=1)
+    change(account, theme=theme)
 
 
 def note_devices(account: Account, device_seq: int) -> None:
@@ -269,7 +250,7 @@ def make_setup_link(now: int, wanted: bool = True) -> str | None:
     if not is_shared():
         with transaction(EVERYBODY):
             OneTimeLink.void(None)
-    return make_link(None, now) if wanted and not any_account() else None
+    return make_link(None, now) if wanted and not Account.exists() else None
 
 
 def make_first_link(email: str, now: int) -> str | None:
@@ -279,15 +260,10 @@ def make_first_link(email: str, now: int) -> str | None:
     """
     address = checked_email(email)
     with transaction(EVERYBODY):
-        if not any_account():
+        if not Account.exists():
             create_account(address, next(iter(PLANS)), "UTC", now)
     account = Account.find(address)
     return make_link(account, now) if account and is_unused(account) else None
-
-
-def any_account() -> bool:
-    """Whether the service has an owner."""
-    return Account.exists()
 
 
 def find_link(token: str, now: int) -> OneTimeLink:

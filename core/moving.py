@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config import Settings
-from core import accounts, server_secret
-from models import Device
+from core import server_secret
+from models import Account, Device
 from process import service_lock
 from store import database, sqlite_file
 from store.database import EVERYBODY, ServerUrl, transaction
@@ -53,7 +53,7 @@ def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
     `prepare` has found the file good and returned `has_secret`.
     """
     with sqlite_file.OldFile(file) as rows, transaction(EVERYBODY):
-        if accounts.any_account():
+        if Account.exists():
             raise Refused(409, f"The database {settings.database} has an account already: import fills an empty one.")
         counts = database.fill(rows) | {"device": Device.count_all()}
         keeps_sessions = bool(settings.secret_key) or server_secret.brought(settings.data_dir, has_secret)

@@ -339,7 +339,7 @@ def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry
 
 def save_rows() -> Page:
     """POST /app/notifications/rows?… with `dense`, 1 or 0: how the account's rows look."""
-    accounts.set_dense_rows(current().account, request.form.get("dense") == "1")
+    accounts.change(current().account, has_dense_rows=int(request.form.get("dense") == "1"))
     return redirect(ADDRESS + part_asked(), 303)
 
 

@@ -150,7 +150,7 @@ def send_test() -> Page:
 
 def hide_first_steps() -> Page:
     """POST /app/first-steps/hide."""
-    accounts.hide_first_steps(current().account)
+    accounts.change(current().account, hides_first_steps=1)
     return redirect("/app/", 303)
 
 

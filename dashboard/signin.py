@@ -48,7 +48,7 @@ def _setup_page(account: Account | None, form: dict[str, str], problem: Problem 
 
 def show_sign_in() -> str:
     """GET /app/login."""
-    return render_template("login.html", email="", is_new=not accounts.any_account(), can_mail=mails.can_mail())
+    return render_template("login.html", email="", is_new=not Account.exists(), can_mail=mails.can_mail())
 
 
 def sign_in() -> Page:

@@ -71,7 +71,7 @@ def test_the_strip_of_new_notifications_covers_no_row_and_moves_none(page, site,
 def test_the_exception_of_a_row_is_whole_where_there_is_room_and_else_ends_in_an_ellipsis(page, site):
     site.send("Deploy shop 2.15 to all of the servers?", "x" * 2_000, actions=[{"label": "Yes", "answer": "y"}])
     for width, is_dense, how in ((1280, False, "whole"), (390, True, "ellipsis")):
-        accounts.set_dense_rows(Account.find(OWNER), is_dense)
+        accounts.change(Account.find(OWNER), has_dense_rows=int(is_dense))
         page.set_viewport_size({"width": width, "height": 844})
         page.goto(f"{site.base}/app/notifications")
         look = "(it) => it.scrollWidth > it.clientWidth ? getComputedStyle(it).textOverflow : 'whole'"

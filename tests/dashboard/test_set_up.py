@@ -6,6 +6,7 @@ import pytest
 
 from app import ROUTES
 from core import accounts
+from models import Account
 from process import clock
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import lines_of
@@ -80,7 +81,7 @@ def test_an_error_in_the_set_up_form_is_shown_and_leaves_the_link_valid(visitor,
     (sentence,) = Page(answer.text).said("alert")
     assert answer.status_code == 422
     assert named in sentence and sentence.endswith(".")
-    assert not accounts.any_account()
+    assert not Account.exists()
     assert visitor.post(link, setup_form()).status_code == 303
 
 
@@ -142,7 +143,7 @@ def test_an_unknown_set_up_link_is_not_found(visitor, token):
     visitor.get("/app/login")
     assert visitor.get(f"/app/setup/{token}").status_code == 404
     assert visitor.post(f"/app/setup/{token}", setup_form()).status_code == 404
-    assert not accounts.any_account()
+    assert not Account.exists()
 
 
 @each("route", ROUTES)
@@ -155,7 +156,7 @@ def test_without_the_link_no_route_makes_an_account(visitor, moved_clock, route)
     for sent in ({"data": form}, {"json": form}, {"query_string": form}):
         more = {"headers": {"X-CSRF-Token": visitor.token, "Authorization": "Bearer sk_test_" + "0" * 48}}
         assert visitor.client.open(path, method=route.method, **sent, **more).status_code < 500 or path == "/healthz"
-    assert not accounts.any_account()
+    assert not Account.exists()
 
 
 # --- the link that sets a password --------------------------------------------------------------------------
