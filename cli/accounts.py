@@ -1,11 +1,11 @@
 """The commands for accounts: `account …`."""
 
 import sys
+from collections.abc import Iterator
 
 import click
-from flask import current_app
 
-from cli.base import FirstCommand, Group, Row, line, moment, piped, print_list, with_json
+from cli.base import FirstCommand, Group, Row, line, link, lists, moment, of_account, piped
 from core import accounts, deletion, people, week_windows
 from core.plans import PLANS
 from models import Account
@@ -31,7 +31,7 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
     if hashed:
         click.echo(f"Created the account {line(created.email)} with the plan {created.plan}.")
     else:
-        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
+        click.echo(link(accounts.make_link(created, clock.now_ms())))
 
 
 @account.command("invite")
@@ -45,36 +45,30 @@ def invite(email: str, plan: str | None, admin: bool, mail: bool) -> None:
     Inviting the same address again voids the earlier link.
     """
     _, path = people.invite(email, plan or "starter", admin, clock.now_ms(), by_mail=mail)
-    click.echo(current_app.config["SETTINGS"].public_url + path)
+    click.echo(link(path))
 
 
 @account.command("disable")
-@click.argument("email")
-def disable_account(email: str) -> None:
+@of_account
+def disable_account(disabled: Account) -> None:
     """End an account's sessions, keys, streams and addresses at once. Nothing is deleted."""
-    disabled = accounts.find_account(email)
     people.disable(disabled.seq, clock.now_ms())
     click.echo(f"{line(disabled.email)} is disabled.")
 
 
 @account.command("enable")
-@click.argument("email")
-def enable_account(email: str) -> None:
+@of_account
+def enable_account(enabled: Account) -> None:
     """Let a disabled account work again. Its browsers have to sign in."""
-    enabled = accounts.find_account(email)
     people.enable(enabled.seq, clock.now_ms())
     click.echo(f"{line(enabled.email)} is enabled.")
 
 
 @account.command("list")
-@with_json
-def list_accounts(as_json: bool) -> None:
-    """List the accounts.
-
-    A line is: email, plan, time zone, created, quiet hours, role, state.
-    """
-    columns = ("email", "plan", "time zone", "created", "quiet hours", "role", "state")
-    print_list("accounts", columns, map(_row, Account.all()), as_json)
+@lists("accounts", "email", "plan", "time zone", "created", "quiet hours", "role", "state")
+def list_accounts() -> Iterator[Row]:
+    """List the accounts."""
+    return map(_row, Account.all())
 
 
 def _row(one: Account) -> Row:
@@ -85,7 +79,7 @@ def _row(one: Account) -> Row:
 
 
 @account.command("set")
-@click.argument("email")
+@of_account
 @with_plan
 @click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
 @click.option("--quiet-hours", metavar="HOURS|off", help=f"Hold alerts during these hours: {week_windows.EXAMPLES}.")
@@ -93,7 +87,7 @@ def _row(one: Account) -> Row:
 @click.option("--password-link", is_flag=True, help="Print a one-time link to set a new password and sign in.")
 @click.option("--admin/--no-admin", default=None, help="Make it an administrator, or an ordinary account.")
 def set_account(
-    email: str,
+    changed: Account,
     plan: str | None,
     timezone: str | None,
     quiet_hours: str | None,
@@ -102,7 +96,6 @@ def set_account(
     admin: bool | None,
 ) -> None:
     """Change an account's plan, time zone, quiet hours, password or role."""
-    changed = accounts.find_account(email)
     hashed = _piped_password_hash() if password_stdin else None
     days = PLANS[plan or changed.plan].history_days
     change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
@@ -118,20 +111,19 @@ def set_account(
         if hashed:
             accounts.set_password(changed, hashed)
     if password_link:
-        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(changed, clock.now_ms()))
+        click.echo(link(accounts.make_link(changed, clock.now_ms())))
         return
-    now = accounts.find_account(email)
+    now = accounts.find_account(changed.email)
     held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
     role = ", administrator" if now.is_administrator else ""
     click.echo(f"{line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}{role}.")
 
 
 @account.command("delete")
-@click.argument("email")
+@of_account
 @click.option("--yes", is_flag=True, help="Confirm: this cannot be undone.")
-def delete_account(email: str, yes: bool) -> None:
+def delete_account(deleted: Account, yes: bool) -> None:
     """Delete an account and everything it has."""
-    deleted = accounts.find_account(email)
     if not yes:
         raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
     deletion.delete_account(deleted)

@@ -1,16 +1,15 @@
 """The commands for alerts: `alert …`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
-from flask import current_app
 
-from cli.base import Group, Row, line, moment, print_list, with_json, with_options
-from core import accounts, alerts
+from cli.base import Group, Row, line, link, lists, moment, of_account, with_options
+from core import alerts
 from core.local_time import COLLECTED_MS
 from core.template_lint import unfilled
-from models import Alert
+from models import Account, Alert
 from process import clock
 from web import shapes
 
@@ -20,27 +19,14 @@ IN_QUIET_HOURS = {
     "urgent": "urgent passes quiet hours",
     "ignore": "ignores quiet hours",
 }
-TEMPLATES = {  # as the options and `show` call them
-    "title_template": "title",
-    "body_template": "body",
-    "priority_template": "priority",
-    "url_template": "url",
-    "tag_template": "tag",
-    "image_template": "image",
-}
-
-
+TEMPLATES = ("title", "body", "priority", "url", "tag", "image")  # as the options and `show` call them
+URGENT_PASSES = "Push what is urgent during quiet hours, too."
 REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
 MUTE_BUTTON = "Give its pushes a button that mutes it for an hour."
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that create and change an alert."""
-    in_quiet_hours = {
-        "follow": "Hold everything but the priority min during quiet hours.",
-        "urgent": "Push what is urgent during quiet hours, too.",
-        "ignore": "Push everything during quiet hours, too.",
-    }
     return with_options(
         command,
         click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
@@ -57,34 +43,28 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--icon", help="Icon name, such as bell or server; an unknown name lists them all."),
         click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
         click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
-        *(
-            click.option(f"--{flag}-quiet-hours", f"{word}_quiet_hours", is_flag=True, help=in_quiet_hours[word])
-            for word, flag in {"follow": "follow", "urgent": "urgent-passes", "ignore": "ignore"}.items()
-        ),
+        click.option("--follow-quiet-hours", is_flag=True, help="Hold everything but min during quiet hours."),
+        click.option("--urgent-passes-quiet-hours", "urgent_quiet_hours", is_flag=True, help=URGENT_PASSES),
+        click.option("--ignore-quiet-hours", is_flag=True, help="Push everything during quiet hours, too."),
     )
 
 
 @alert.command("create")
-@click.argument("email")
+@of_account
 @click.argument("name")
 @with_settings
-def create_alert(email: str, **settings: Any) -> None:
+def create_alert(owner: Account, **settings: Any) -> None:
     """Create an alert and print its webhook address. The address is a secret."""
-    owner = accounts.find_account(email)
     click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
     _warn_of_templates(settings)
 
 
 @alert.command("list")
-@click.argument("email")
-@with_json
-def list_alerts(email: str, as_json: bool) -> None:
-    """List the alerts.
-
-    A line is: id, name, state, frequency, quiet hours, count, last triggered, address.
-    """
-    headings = ("id", "name", "state", "frequency", "quiet hours", "count", "last triggered", "address")
-    print_list("alerts", headings, map(_row, Alert.of_account(accounts.find_account(email).seq)), as_json)
+@lists("alerts", "id", "name", "state", "frequency", "quiet hours", "count", "last triggered", "address")
+@of_account
+def list_alerts(owner: Account) -> Iterator[Row]:
+    """List the alerts."""
+    return map(_row, Alert.of_account(owner.seq))
 
 
 def _row(one: Alert) -> Row:
@@ -96,19 +76,18 @@ def _row(one: Alert) -> Row:
 
 
 @alert.command("show")
-@click.argument("email")
+@of_account
 @click.argument("alert_id")
-def show_alert(email: str, alert_id: str) -> None:
+def show_alert(owner: Account, alert_id: str) -> None:
     """Print the settings of an alert.
 
     A line is: name, value. A dash is nothing.
     """
-    one = alerts.find_alert(accounts.find_account(email).seq, alert_id)
-    templates = {name: getattr(one, column) for column, name in TEMPLATES.items()}
+    one = alerts.find_alert(owner.seq, alert_id)
     settings = {
         "name": one.name,
         "state": _state(one),
-        **templates,
+        **{name: getattr(one, f"{name}_template") for name in TEMPLATES},
         "resolved-when": one.resolved_when,
         "repeat-urgent": "yes" if one.repeats_urgent else "no",
         "mute-button": "yes" if one.has_mute_button else "no",
@@ -123,46 +102,45 @@ def show_alert(email: str, alert_id: str) -> None:
 
 
 @alert.command("set")
-@click.argument("email")
+@of_account
 @click.argument("alert_id")
 @click.option("--name", help="New name.")
 @with_settings
 @click.option("--active/--inactive", "is_active", default=None, help="Switch the alert on or off.")
-def set_alert(email: str, alert_id: str, **settings: Any) -> None:
+def set_alert(owner: Account, alert_id: str, **settings: Any) -> None:
     """Change an alert. Options that are left out keep their value."""
-    owner = accounts.find_account(email)
     changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
     click.echo(line(f"{changed.name}: {_state(changed)}, frequency {changed.frequency}."))
     _warn_of_templates(settings)
 
 
 @alert.command("rotate")
-@click.argument("email")
+@of_account
 @click.argument("alert_id")
-def rotate_alert(email: str, alert_id: str) -> None:
+def rotate_alert(owner: Account, alert_id: str) -> None:
     """Give an alert a new webhook address and print it. The old address stops working."""
-    click.echo(_address(alerts.rotate_code(accounts.find_account(email).seq, alert_id)))
+    click.echo(_address(alerts.rotate_code(owner.seq, alert_id)))
 
 
 @alert.command("delete")
-@click.argument("email")
+@of_account
 @click.argument("alert_id")
-def delete_alert(email: str, alert_id: str) -> None:
+def delete_alert(owner: Account, alert_id: str) -> None:
     """Delete an alert. Its notifications stay in the history."""
-    deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
+    deleted = alerts.delete_alert(owner.seq, alert_id)
     click.echo(line(f"Deleted the alert {deleted.name}."))
 
 
 def _warn_of_templates(settings: dict[str, Any]) -> None:
     """Warn on stderr of each place in the templates that no event can ever fill."""
-    for column, field in TEMPLATES.items():
+    for field in TEMPLATES:
         what = "will appear as written" if field in ("title", "body") else "is never filled"
-        for text, why in unfilled(settings.get(column) or ""):
+        for text, why in unfilled(settings[f"{field}_template"] or ""):
             click.echo(line(f"Warning: in the {field}, “{text}” {what}: {why}"), err=True)
 
 
 def _address(one: Alert) -> str:
-    return f"{current_app.config['SETTINGS'].public_url}/p/{one.short_code}"
+    return link(f"/p/{one.short_code}")
 
 
 def _state(one: Alert) -> str:

@@ -1,20 +1,16 @@
 """The commands that copy a database into a file and fill one from such a file: `backup`, `import`."""
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 
 from cli.base import CallersPath, Command, FirstCommand, counted, line
 from config import Settings
 from core import delivery, moving
-from process.service_lock import InUse
 from store import pictures
-from store.database import DatabaseRefused, copy_database
+from store.database import copy_database
 from wire.errors import Refused
 
 SHOWN = (  # tables, and the noun for a row of each
@@ -58,26 +54,14 @@ class ImportCommand(FirstCommand):
     def check(self, settings: Settings) -> None:
         """Refuse a file or a database that will not do, before any file or table is made."""
         context = click.get_current_context()
-        with _refusals():
-            context.meta[FOUND] = moving.prepare(context.params["file"], settings)
+        context.meta[FOUND] = moving.prepare(context.params["file"], settings)
 
 
 @click.command("import", cls=ImportCommand)
 @click.argument("file", type=CallersPath())
-@with_appcontext
 def import_file(file: Path) -> None:
     """Fill an empty database, which the settings name, from the backup FILE: with all of it or nothing."""
     has_secret = click.get_current_context().meta[FOUND]
-    with _refusals():
-        moved = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
+    moved = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
     brought = ", ".join(counted(moved.counts[table], word) for table, word in SHOWN)
     click.echo(line(f"Imported {brought}.") + ("" if moved.keeps_sessions else SIGN_IN_AGAIN))
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Say in one line why a file or a database is refused."""
-    try:
-        yield
-    except (DatabaseRefused, InUse, OSError) as refusal:
-        raise click.ClickException(line(str(refusal))) from None

@@ -6,6 +6,7 @@ Must not know requests, SQL or any single command.
 import codecs
 import contextlib
 import errno
+import functools
 import json
 import os
 import shutil
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from flask.cli import AppGroup, ScriptInfo
+from flask import current_app
+from flask.cli import ScriptInfo
 
 from config import Settings
-from process.service_lock import note_of_service
-from store.database import DatabaseError, has_data, patiently
+from core import accounts
+from process.service_lock import InUse, note_of_service
+from store.database import DatabaseError, DatabaseRefused, has_data, patiently
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
 
@@ -55,13 +58,14 @@ class Command(OneLineErrors, click.Command):
     """A command that needs an existing database."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Open the database, then run the command."""
+        """Open the database, then run the command with the application as Flask's `current_app`."""
         app = ctx.ensure_object(ScriptInfo).load_app()
         settings = app.config["SETTINGS"]
-        self.check(settings)
+        with _one_line_errors():
+            self.check(settings)
         if isinstance(settings.database, Path) and (said := note_of_service(settings.database)):
             app.config["SETTINGS"] = settings.at(said)
-        with patiently():
+        with app.app_context(), patiently():
             app.extensions[OPEN_DATA]()
             return super().invoke(ctx)
 
@@ -83,7 +87,7 @@ class FirstCommand(Command):
         """Accept a missing database."""
 
 
-class Group(OneLineErrors, AppGroup):
+class Group(OneLineErrors, click.Group):
     """A group of commands that report errors in one line."""
 
     command_class = Command
@@ -108,7 +112,7 @@ def _one_line_errors() -> Iterator[None]:
         raise  # the reader of a pipe has gone: click exits without a message
     except UnicodeError:
         raise click.ClickException("An argument is not valid text.") from None
-    except (Refused, DatabaseError, OSError) as error:
+    except (Refused, DatabaseError, DatabaseRefused, InUse, OSError) as error:
         _give_up_output(error)
         raise click.ClickException(line(_said(_cause(error)))) from None
     except click.ClickException as error:
@@ -123,9 +127,9 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The first error: if the rollback failed too, `error` is the rollback's. A `Refused` is never a consequence."""
+    """The first error: if the rollback failed too, `error` is the rollback's. A refusal is never a consequence."""
     before = error.__cause__ or error.__context__
-    if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
+    if isinstance(error, (Refused, SystemExit)) or not isinstance(before, (DatabaseError, OSError)):
         return error
     return _cause(before)
 
@@ -139,7 +143,7 @@ def _said(error: BaseException) -> str:
     return f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror
 
 
-def _give_up_output(error: Exception) -> None:
+def _give_up_output(error: BaseException) -> None:
     """Point stdout at /dev/null if the disk is full, so that the interpreter's flush at exit cannot fail again."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         with contextlib.suppress(OSError, ValueError):
@@ -151,6 +155,22 @@ def with_options(command: Callable[..., None], *options: Callable[..., Any]) -> 
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def of_account(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the command the account that EMAIL names, as its first argument."""
+
+    @click.argument("email")
+    @functools.wraps(command)
+    def run(email: str, **others: Any) -> Any:
+        return command(accounts.find_account(email), **others)
+
+    return run
+
+
+def link(path: str) -> str:
+    """The path as an address of the service."""
+    return str(current_app.config["SETTINGS"].public_url) + path
 
 
 def number_or_word(priority: str) -> int | str:
@@ -213,6 +233,21 @@ class Row(NamedTuple):
     columns: tuple[str, ...]
 
 
+def lists(nouns: str, *headings: str) -> Callable[[Callable[..., Iterable[Row]]], Callable[..., None]]:
+    """Make a command of a function that returns rows: it prints them, and its help names the columns."""
+
+    def decorate(rows: Callable[..., Iterable[Row]]) -> Callable[..., None]:
+        @with_json
+        @functools.wraps(rows)
+        def command(*, as_json: bool, **arguments: Any) -> None:
+            print_list(nouns, headings, rows(**arguments), as_json)
+
+        command.__doc__ = f"{rows.__doc__}\n\nA line is: {', '.join(headings)}."
+        return command
+
+    return decorate
+
+
 def print_list(nouns: str, headings: Sequence[str], rows: Iterable[Row], as_json: bool) -> None:
     """Print the rows: with `as_json` a JSON array, on a terminal a table, else a line each with tabs."""
     listed = list(rows)
@@ -263,11 +298,7 @@ def _fitted(widths: Sequence[int], headings: Sequence[str], width: int) -> dict[
 
 def _width(text: str) -> int:
     """How many columns a terminal takes for it."""
-    return sum(map(_cells, text))
-
-
-def _cells(character: str) -> int:
-    return 0 if unicodedata.combining(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+    return sum(1 + (unicodedata.east_asian_width(one) in "WF") for one in text if not unicodedata.combining(one))
 
 
 def _padded(text: str, width: int) -> str:

@@ -1,18 +1,17 @@
 """The commands for devices: `device …`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
-from flask import current_app
 
 import push
-from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
-from core import accounts, devices
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, with_options
+from core import devices
 from core.channels import ALWAYS, FALLBACK, MAX_AFTER_S, MIN_AFTER_S
 from core.channels import role as role_of
 from core.week_windows import EXAMPLES
-from models import Device
+from models import Account, Device
 from process import clock
 from providers import PROVIDERS
 from providers.chat_forms import FORMS
@@ -36,18 +35,19 @@ def role_options(command: Callable[..., None]) -> Callable[..., None]:
     )
 
 
-def _role(role: str | None, after: int | None, min_priority: str | None) -> dict[str, Any]:
-    return {"role": role, "afterS": after, "minPriority": min_priority and number_or_word(min_priority)}
+def _fields(after: int | None, min_priority: str | None, **others: str | None) -> dict[str, Any]:
+    """The fields of the REST API for the options."""
+    return {"afterS": after, "minPriority": min_priority and number_or_word(min_priority), **others}
 
 
 @device.command("add")
-@click.argument("email")
+@of_account
 @click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("token", metavar="[TOKEN|SUBSCRIPTION_JSON]", required=False)
 @click.option("--name", help="Name to show on the Devices page.")
 @click.option("--preset", type=click.Choice(list(FORMS)), help="The service that a webhook leads to.")
 @role_options
-def add_device(email: str, kind: str, token: str | None, name: str | None, preset: str | None, **role: Any) -> None:
+def add_device(owner: Account, kind: str, token: str | None, **options: Any) -> None:
     """Add a device and print its id.
 
     A device of the ntfy app takes no TOKEN: the address to subscribe to is printed instead. That of a webhook is an
@@ -55,10 +55,9 @@ def add_device(email: str, kind: str, token: str | None, name: str | None, prese
     """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
-    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token) if token else {}
-    said = {"kind": kind, "name": name, "preset": preset, **_role(**role), **registration}
-    added = devices.add_device(owner.seq, said, clock.now_ms())
-    click.echo(f"{current_app.config['SETTINGS'].public_url}/{added.topic}" if added.topic else added.id)
+    registration = PROVIDERS[kind].registration(token) if token else {}
+    added = devices.add_device(owner.seq, {"kind": kind, **_fields(**options), **registration}, clock.now_ms())
+    click.echo(link(f"/{added.topic}") if added.topic else added.id)
     if added.secret:
         click.echo(added.secret)
     if kind not in push.configured():
@@ -68,40 +67,29 @@ def add_device(email: str, kind: str, token: str | None, name: str | None, prese
 
 
 @device.command("list")
-@click.argument("email")
-@with_json
-def list_devices(email: str, as_json: bool) -> None:
-    """List the devices.
+@lists("devices", "id", "kind", "name", "created", "last delivered", "last error")
+@of_account
+def list_devices(owner: Account) -> Iterator[Row]:
+    """List the devices."""
+    return map(_row, Device.of_account(owner.seq))
 
-    A line is: id, kind, name, created, last delivered, last error.
-    """
-    rows = (
-        Row(
-            shapes.device(one),
-            (
-                one.id,
-                one.kind,
-                one.name,
-                *map(moment, (one.created_at, one.last_delivered_at)),
-                one.last_error or "-",
-            ),
-        )
-        for one in Device.of_account(accounts.find_account(email).seq)
-    )
-    print_list("devices", ("id", "kind", "name", "created", "last delivered", "last error"), rows, as_json)
+
+def _row(one: Device) -> Row:
+    times = (moment(one.created_at), moment(one.last_delivered_at))
+    return Row(shapes.device(one), (one.id, one.kind, one.name, *times, one.last_error or "-"))
 
 
 @device.command("set")
-@click.argument("email")
+@of_account
 @click.argument("device_id")
 @role_options
 @click.option("--quiet-hours", metavar="HOURS|off", help=f"Push nothing during these hours: {EXAMPLES}.")
-def set_device(email: str, device_id: str, quiet_hours: str | None, **role: Any) -> None:
+def set_device(owner: Account, device_id: str, quiet_hours: str | None, **options: Any) -> None:
     """Change a device. Options that are left out keep their value."""
-    settings = {**_role(**role), "quietHours": quiet_hours}
+    settings = {**_fields(**options), "quietHours": quiet_hours}
     if not any(value is not None for value in settings.values()):
         raise click.UsageError("Use --role, --after, --min-priority or --quiet-hours.")
-    changed = devices.change_device(accounts.find_account(email).seq, device_id, settings)
+    changed = devices.change_device(owner.seq, device_id, settings)
     hours = f"quiet hours {changed.quiet_hours}" if changed.quiet_hours else "no quiet hours"
     after_s = changed.after_s
     when = "" if after_s is None else f", {role_of(after_s)}{f' after {after_s} s' if after_s else ''}"
@@ -109,9 +97,9 @@ def set_device(email: str, device_id: str, quiet_hours: str | None, **role: Any)
 
 
 @device.command("remove")
-@click.argument("email")
+@of_account
 @click.argument("device_id")
-def remove_device(email: str, device_id: str) -> None:
+def remove_device(owner: Account, device_id: str) -> None:
     """Remove a device."""
-    devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
+    devices.remove_device(owner.seq, device_id, clock.now_ms())
     click.echo(f"Removed the device {line(device_id)}.")

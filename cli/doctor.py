@@ -2,14 +2,12 @@
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 
 from cli.base import Command, line
 from core import doctor
 
 
 @click.command("doctor", cls=Command)
-@with_appcontext
 def examine() -> None:
     """Check this installation and say what to fix. Exits with status 1 if anything is bad."""
     findings = list(doctor.examine(current_app.config["SETTINGS"]))

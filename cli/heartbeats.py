@@ -1,14 +1,14 @@
 """The commands for heartbeats: `heartbeat …`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
-from flask import current_app
 
-from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, with_options
 from core import accounts, heartbeats
 from core.durations import short
+from models import Account
 from process import clock
 from store import heartbeats as stored_heartbeats
 from store.heartbeats import Beat
@@ -29,26 +29,21 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @heartbeat.command("create")
-@click.argument("email")
+@of_account
 @click.argument("name")
 @with_settings
-def create_heartbeat(email: str, **settings: Any) -> None:
+def create_heartbeat(owner: Account, **settings: Any) -> None:
     """Create a heartbeat and print the address to ping. The address is a secret."""
-    made = heartbeats.create_heartbeat(accounts.find_account(email), _given(settings), clock.now_ms())
+    made = heartbeats.create_heartbeat(owner, _given(settings), clock.now_ms())
     click.echo(_address(made))
 
 
 @heartbeat.command("list")
-@click.argument("email")
-@with_json
-def list_heartbeats(email: str, as_json: bool) -> None:
-    """List the heartbeats.
-
-    A line is: id, name, state, schedule, grace, priority, last ping, deadline, address.
-    """
-    headings = ("id", "name", "state", "schedule", "grace", "priority", "last ping", "deadline", "address")
-    rows = map(_row, stored_heartbeats.of_account(accounts.find_account(email).seq))
-    print_list("heartbeats", headings, rows, as_json)
+@lists("heartbeats", "id", "name", "state", "schedule", "grace", "priority", "last ping", "deadline", "address")
+@of_account
+def list_heartbeats(owner: Account) -> Iterable[Row]:
+    """List the heartbeats."""
+    return map(_row, stored_heartbeats.of_account(owner.seq))
 
 
 def _row(beat: Beat) -> Row:
@@ -59,56 +54,54 @@ def _row(beat: Beat) -> Row:
 
 
 @heartbeat.command("set")
-@click.argument("email")
+@of_account
 @click.argument("heartbeat_id")
 @click.option("--name", help="New name.")
 @with_settings
-def set_heartbeat(email: str, heartbeat_id: str, **settings: Any) -> None:
+def set_heartbeat(owner: Account, heartbeat_id: str, **settings: Any) -> None:
     """Change a heartbeat. Options that are left out keep their value."""
-    owner = accounts.find_account(email)
     changed = heartbeats.change_heartbeat(owner.seq, heartbeat_id, _given(settings), clock.now_ms())
     words = f"{heartbeats.schedule(changed)}, grace {short(changed.grace_s)}, priority {changed.priority}"
     click.echo(line(f"{changed.name}: {words}."))
 
 
 @heartbeat.command("pause")
-@click.argument("email")
+@of_account
 @click.argument("heartbeat_id")
-def pause_heartbeat(email: str, heartbeat_id: str) -> None:
+def pause_heartbeat(owner: Account, heartbeat_id: str) -> None:
     """Expect no pings until it is resumed."""
-    paused = heartbeats.pause_heartbeat(accounts.find_account(email).seq, heartbeat_id, clock.now_ms())
+    paused = heartbeats.pause_heartbeat(owner.seq, heartbeat_id, clock.now_ms())
     click.echo(line(f"Paused the heartbeat {paused.name}."))
 
 
 @heartbeat.command("resume")
-@click.argument("email")
+@of_account
 @click.argument("heartbeat_id")
-def resume_heartbeat(email: str, heartbeat_id: str) -> None:
+def resume_heartbeat(owner: Account, heartbeat_id: str) -> None:
     """Expect pings again, from now on."""
-    resumed = heartbeats.resume_heartbeat(accounts.find_account(email).seq, heartbeat_id, clock.now_ms())
+    resumed = heartbeats.resume_heartbeat(owner.seq, heartbeat_id, clock.now_ms())
     click.echo(line(f"Resumed the heartbeat {resumed.name}."))
 
 
 @heartbeat.command("delete")
-@click.argument("email")
+@of_account
 @click.argument("heartbeat_id")
-def delete_heartbeat(email: str, heartbeat_id: str) -> None:
+def delete_heartbeat(owner: Account, heartbeat_id: str) -> None:
     """Delete a heartbeat with its pings. Its notifications stay in the history."""
-    deleted = heartbeats.delete_heartbeat(accounts.find_account(email).seq, heartbeat_id)
+    deleted = heartbeats.delete_heartbeat(owner.seq, heartbeat_id)
     click.echo(line(f"Deleted the heartbeat {deleted.name}."))
 
 
 @heartbeat.command("key")
-@click.argument("email")
+@of_account
 @click.option("--rotate", is_flag=True, help="Replace it; the old one stops working.")
-def show_ping_key(email: str, rotate: bool) -> None:
+def show_ping_key(owner: Account, rotate: bool) -> None:
     """Print the account's ping key, which pings heartbeats by name: /ping/KEY/nightly-backup. It is a secret."""
-    owner = accounts.find_account(email)
     click.echo(accounts.change_ping_key(owner) if rotate or not owner.ping_key else owner.ping_key)
 
 
 def _address(beat: Beat) -> str:
-    return f"{current_app.config['SETTINGS'].public_url}/ping/{beat.ping_id}"
+    return link(f"/ping/{beat.ping_id}")
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The commands for metrics and for the rules on them: `metric …`, `rule …`."""
 
+from collections.abc import Iterator
+
 import click
 
-from cli.base import Group, Row, counted, line, moment, print_list, with_json
+from cli.base import Group, Row, counted, line, lists, moment, of_account
 from core import accounts, deletion, metric_rules
 from models import Account
 from process import clock
@@ -15,45 +17,39 @@ rule = Group("rule", help="Manage rules that notify you about a metric's values.
 
 
 @metric.command("delete")
-@click.argument("email")
+@of_account
 @click.argument("project")
 @click.argument("metric_id", metavar="[METRIC]", required=False)
-def delete_metric(email: str, project: str, metric_id: str | None) -> None:
+def delete_metric(owner: Account, project: str, metric_id: str | None) -> None:
     """Delete a metric with all its values.
 
     Without METRIC, delete the whole project.
     """
-    deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
+    deleted = deletion.delete_metrics(owner, project, metric_id)
     click.echo(line(f"Deleted {counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
 
 @rule.command("create")
-@click.argument("email")
+@of_account
 @click.argument("project")
 @click.argument("metric")
 @click.argument("condition", metavar="'> 90'|'silent 24h'")
 @click.option("--for", "lasting", metavar="5m", help="Only after it has been true for this long: 1s to 31d.")
-def create_rule(email: str, project: str, metric: str, condition: str, lasting: str | None) -> None:
+def create_rule(owner: Account, project: str, metric: str, condition: str, lasting: str | None) -> None:
     """Create a rule on a metric and print its id.
 
     The metric need not have values yet.
     """
-    owner = accounts.find_account(email)
     click.echo(metric_rules.create_rule(owner, project, metric, condition, lasting, clock.now_ms()).id)
 
 
 @rule.command("list")
+@lists("rules", "id", "project", "metric", "rule", "state", "firing since", "created", "email")
 @click.argument("email", required=False)
-@with_json
-def list_rules(email: str | None, as_json: bool) -> None:
-    """List the rules of an account, or of all.
-
-    A line is: id, project, metric, rule, state, firing since, created, email.
-    """
-    headings = ("id", "project", "metric", "rule", "state", "firing since", "created", "email")
+def list_rules(email: str | None) -> Iterator[Row]:
+    """List the rules of an account, or of all."""
     owners = Account.all() if email is None else [accounts.find_account(email)]
-    rows = (_row(one, owner.email) for owner in owners for one in stored_metric_rules.of_account(owner.seq))
-    print_list("rules", headings, rows, as_json)
+    return (_row(one, owner.email) for owner in owners for one in stored_metric_rules.of_account(owner.seq))
 
 
 def _row(one: Rule, email: str) -> Row:
@@ -63,9 +59,9 @@ def _row(one: Rule, email: str) -> Row:
 
 
 @rule.command("delete")
-@click.argument("email")
+@of_account
 @click.argument("rule_id")
-def delete_rule(email: str, rule_id: str) -> None:
+def delete_rule(owner: Account, rule_id: str) -> None:
     """Delete a rule. Its notifications stay in the history."""
-    deleted = metric_rules.delete_rule(accounts.find_account(email).seq, rule_id)
+    deleted = metric_rules.delete_rule(owner.seq, rule_id)
     click.echo(line(f"Deleted the rule {metric_rules.rule_text(deleted)} on {deleted.metric_id}."))

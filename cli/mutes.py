@@ -3,12 +3,12 @@
 from typing import Any
 
 import click
-from flask.cli import with_appcontext
 
-from cli.base import Command, Row, counted, line, moment, print_list, with_json
-from core import accounts, holding, mutes
+from cli.base import Command, Row, counted, line, lists, moment, of_account
+from core import holding, mutes
 from core.durations import seconds_of
 from core.local_time import moment_ms
+from models import Account
 from process import clock
 from store.mutes import ALL, HISTORY, ListedMute
 from web import shapes
@@ -17,45 +17,42 @@ WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 
 
 @click.command("mute", cls=Command)
-@click.argument("email")
+@of_account
 @click.argument("what", metavar=WHAT)
 @click.argument("duration", required=False)
 @click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
 @click.option("--cron", metavar="'0 2 * * sun'", help="Mute for DURATION at these times, in the account's time zone.")
 @click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
-@click.option("--urgent-too", is_flag=True, help="Mute what is urgent, too.")
-@with_appcontext
+@click.option("--urgent-too", "urgent", is_flag=True, help="Mute what is urgent, too.")
 def mute(
-    email: str, what: str, duration: str | None, until: str | None, cron: str | None, history: bool, urgent_too: bool
+    owner: Account, what: str, duration: str | None, until: str | None, cron: str | None, history: bool, urgent: bool
 ) -> None:
     """Mute everything, an alert, a key, a heartbeat or a rule for a DURATION such as 1h. NAME may be an id."""
     if cron is not None and (duration is None or until is not None):
         raise click.UsageError("Use --cron with a DURATION, such as 1h.")
     if (duration is None) == (until is None):
         raise click.UsageError("Use either a DURATION, such as 1h, or --until.")
-    owner, now = accounts.find_account(email), clock.now_ms()
     kind, id_ = mutes.named(owner, what)
-    fields: dict[str, Any] = {"what": kind, "id": id_, "cron": cron, "urgentPasses": not urgent_too}
+    fields: dict[str, Any] = {"what": kind, "id": id_, "cron": cron, "urgentPasses": not urgent}
     if duration is not None:
         fields["forS"] = seconds_of(duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
     if until is not None:
         fields["until"] = moment_ms(until, owner.time_zone)
     if history:
         fields["mode"] = HISTORY
+    now = clock.now_ms()
     made = mutes.create_mute(owner, fields, now)
     click.echo(line(f"Muted {mutes.subject_words(made)} {mutes.time_words(made.mute, now)}."))
 
 
 @click.command("unmute", cls=Command)
-@click.argument("email")
+@of_account
 @click.argument("what", metavar=WHAT)
-@with_appcontext
-def unmute(email: str, what: str) -> None:
+def unmute(owner: Account, what: str) -> None:
     """End the mutes of everything, or of an alert, a key, a heartbeat or a rule, recurring ones included.
 
     NAME may be an id.
     """
-    owner = accounts.find_account(email)
     kind, id_ = mutes.named(owner, what)
     ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
     if not ended:
@@ -64,18 +61,12 @@ def unmute(email: str, what: str) -> None:
 
 
 @click.command("mutes", cls=Command)
-@click.argument("email")
-@with_json
-@with_appcontext
-def list_mutes(email: str, as_json: bool) -> None:
-    """List the mutes.
-
-    A line is: id, what, name, mode, urgent, until, cron.
-    """
-    owner = accounts.find_account(email)
+@lists("mutes", "id", "what", "name", "mode", "urgent", "until", "cron")
+@of_account
+def list_mutes(owner: Account) -> list[Row]:
+    """List the mutes."""
     now = clock.now_ms()
-    rows = [_row(one, now) for one in mutes.of_account(owner.seq, now)]
-    print_list("mutes", ("id", "what", "name", "mode", "urgent", "until", "cron"), rows, as_json)
+    return [_row(one, now) for one in mutes.of_account(owner.seq, now)]
 
 
 def _row(one: ListedMute, now: int) -> Row:
