@@ -131,7 +131,7 @@ def _clock(settings: Settings) -> tuple[str, str]:
 
 
 def _clock_of_others(settings: Settings) -> tuple[str, str]:
-    host = next((one for one in settings.providers[WebPush.kind].hosts if "*" not in one), None)
+    host = next((one for one in settings.providers[WebPush.kind] if "*" not in one), None)
     if host is None:
         return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
     url = host if "://" in host else f"https://{host}"

@@ -18,7 +18,10 @@ ADDRESS = re.compile(  # no user, whose name looks like a host, and no fragment
     r"(?:[/?][!\"$-\[\]-~]*)?",
     re.I,
 )
+HOSTS_IN_WORDS = "comma-separated host names, *. allowed in front, or whole origins"
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+Hosts = tuple[str, ...]  # names, names after `*.`, and whole origins
 
 
 class Address(NamedTuple):
@@ -28,7 +31,7 @@ class Address(NamedTuple):
     host: str
     origin: str
 
-    def is_named_by(self, hosts: tuple[str, ...]) -> bool:
+    def is_named_by(self, hosts: Hosts) -> bool:
         """Whether the list has its origin or, for https, its host."""
         return self.origin in hosts or (self.scheme == "https" and names_host(hosts, self.host))
 
@@ -52,12 +55,12 @@ def address_of(url: str) -> Address | None:
     return Address(scheme, host, f"{scheme}://{host}{port}")
 
 
-def names_host(hosts: tuple[str, ...], host: str) -> bool:
+def names_host(hosts: Hosts, host: str) -> bool:
     """Whether a list of hosts has this one, or what is after `*.` ends it."""
     return any(one == host or (one.startswith("*.") and host.endswith(one[1:])) for one in hosts)
 
 
-def hosts(value: str) -> tuple[str, ...]:
+def hosts(value: str) -> Hosts:
     """Parses a list of host names, with `*.` allowed in front, and of whole origins; commas separate them."""
     entries = tuple(part.strip().lower().rstrip("/") for part in value.split(",") if part.strip())
     for entry in entries:

@@ -9,14 +9,13 @@ import base64
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from process import clock
 from providers.base import Answer, Meaning, Outcome, Provider, Push, Said, Unavailable, parsed
 from providers.chat_forms import FORMS, named_in, url_of
 from providers.transport import Reply, Request
-from providers.web_addresses import Address, address_of, hosts
+from providers.web_addresses import HOSTS_IN_WORDS, Address, Hosts, address_of, hosts
 from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
@@ -29,15 +28,11 @@ REASONS = ("error", "message", "description", "errcode", "errorDescription")  # 
 NOT_TAKEN = "is not permitted: https to a public address, or what CHANNEL_HOSTS names."
 
 
-@dataclass(frozen=True)
-class WebhookSettings:
-    """The hosts and origins, beside public ones, to which webhooks may lead."""
+class Webhook(Provider[Hosts]):
+    """Chats and services that take a POST; the address is the secret.
 
-    hosts: tuple[str, ...]
-
-
-class Webhook(Provider[WebhookSettings]):
-    """Chats and services that take a POST; the address is the secret."""
+    The settings are the hosts and origins, beside public ones, to which webhooks may lead.
+    """
 
     kind = "webhook"
     name = "Webhook"
@@ -50,19 +45,12 @@ class Webhook(Provider[WebhookSettings]):
         Meaning("429|3..|5..|1..", Outcome.TRANSIENT),
         Meaning(".*", Outcome.REFUSED),
     )
-    variables = (
-        Variable(
-            "CHANNEL_HOSTS",
-            None,
-            hosts,
-            "comma-separated host names, *. allowed in front, or whole origins",
-        ),
-    )
+    variables = (Variable("CHANNEL_HOSTS", None, hosts, HOSTS_IN_WORDS),)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> WebhookSettings:
+    def read(cls, values: Mapping[str, Any]) -> Hosts:
         """The hosts of CHANNEL_HOSTS; without any, public ones are permitted."""
-        return WebhookSettings(values["CHANNEL_HOSTS"] or ())
+        return values["CHANNEL_HOSTS"] or ()
 
     @classmethod
     def taken_by(cls, token: str) -> str:
@@ -98,7 +86,7 @@ class Webhook(Provider[WebhookSettings]):
         """What is wrong with an address, in words that follow its name."""
         if address.origin in self.server.own_origins:
             return "is an address of this service itself: it would send to itself without end."
-        if address.is_named_by(self.settings.hosts):
+        if address.is_named_by(self.settings):
             return None
         return NOT_TAKEN if address.scheme != "https" or address.is_private_number else None
 
@@ -129,7 +117,7 @@ class Webhook(Provider[WebhookSettings]):
         if preset == GENERIC:
             headers |= signed(push.auth or "", message.turn_id, clock.now_ms() // 1000, body)
         url = url_of(preset, push.token, message.turn_id)
-        return Request(url, headers, body, address.is_named_by(self.settings.hosts), method=form.method)
+        return Request(url, headers, body, address.is_named_by(self.settings), method=form.method)
 
     def said(self, reply: Reply) -> Said:
         """The status, and the word with which the service says what is wrong."""

@@ -7,8 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from process import clock
@@ -26,7 +25,7 @@ from providers.base import (
     one_line,
 )
 from providers.transport import Reply, Request
-from providers.web_addresses import hosts, names_host
+from providers.web_addresses import HOSTS_IN_WORDS, Hosts, address_of, hosts
 from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
@@ -51,23 +50,12 @@ COMPANIES = {  # by the end of their hosts
 }
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
-ENDPOINT = re.compile(
-    r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*",
-    re.I,
-)
 BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 REASON = re.compile(rb'"reason"\s*:\s*"([A-Za-z]{1,60})"')
 
 
-@dataclass(frozen=True)
-class WebPushSettings:
-    """The hosts whose push services may be asked: names, names after `*.`, and whole origins."""
-
-    hosts: tuple[str, ...]
-
-
-class WebPush(Provider[WebPushSettings]):
-    """The push services of browsers, as far as WEBPUSH_HOSTS names them."""
+class WebPush(Provider[Hosts]):
+    """The push services of browsers, as far as WEBPUSH_HOSTS names them: its settings."""
 
     kind = "webpush"
     name = "Web Push"
@@ -77,31 +65,23 @@ class WebPush(Provider[WebPushSettings]):
         Meaning("200|201|202|204", Outcome.DELIVERED),
         Meaning("404|410", Outcome.DEAD),
     )
-    variables = (
-        Variable(
-            "WEBPUSH_HOSTS",
-            DEFAULT_HOSTS,
-            hosts,
-            "comma-separated host names, *. allowed in front, or whole origins",
-        ),
-    )
+    variables = (Variable("WEBPUSH_HOSTS", DEFAULT_HOSTS, hosts, HOSTS_IN_WORDS),)
 
-    def __init__(self, settings: WebPushSettings | None, server: Server) -> None:
+    def __init__(self, settings: Hosts | None, server: Server) -> None:
         super().__init__(settings, server)
-        self._kept_vapid_key: VapidKey | None = None
         self._signatures: dict[tuple[str, str], tuple[str, int]] = {}
 
     @classmethod
     def taken_by(cls, token: str) -> str:
         """The company whose push service has this endpoint, if it is one of the default hosts."""
-        endpoint = ENDPOINT.fullmatch(token)
-        host = endpoint["host"].lower() if endpoint else ""
-        return next((company for end, company in COMPANIES.items() if host.endswith(end)), "its push service")
+        address = address_of(token)
+        host = address.host if address else ""
+        return next((company for end, company in COMPANIES.items() if host.endswith(end)), cls.company)
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> WebPushSettings:
+    def read(cls, values: Mapping[str, Any]) -> Hosts:
         """The hosts of WEBPUSH_HOSTS; it has a default, so Web Push is always configured."""
-        return WebPushSettings(values["WEBPUSH_HOSTS"])
+        return tuple(values["WEBPUSH_HOSTS"])
 
     @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
@@ -121,7 +101,7 @@ class WebPush(Provider[WebPushSettings]):
         endpoint, keys = required_text(value, "endpoint", "subscription."), value.get("keys")
         if not isinstance(keys, dict):
             raise Refused(400, "subscription.keys must be an object with p256dh and auth.")
-        if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings.hosts) is None:
+        if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
         try:
@@ -161,7 +141,7 @@ class WebPush(Provider[WebPushSettings]):
 
     def public_key(self) -> str:
         """The public half of the VAPID key, as browsers take it: an uncompressed point in base64url."""
-        return self._vapid_key().public
+        return self._vapid_key.public
 
     def warning(self, email: str) -> str | None:
         """A sentence if Apple refuses the contact that goes with this owner's pushes, and so all of them."""
@@ -182,7 +162,7 @@ class WebPush(Provider[WebPushSettings]):
         return url if url.startswith("https://") else f"mailto:{email}"
 
     def _permitted(self, push: Push) -> tuple[str, bool]:
-        permitted = _permission(push.token, self.settings.hosts)
+        permitted = _permission(push.token, self.settings)
         if permitted is None:
             what = "The push service of this subscription is not in WEBPUSH_HOSTS."
             raise Unavailable(Answer(Outcome.CONFIGURATION, what))
@@ -196,32 +176,27 @@ class WebPush(Provider[WebPushSettings]):
             return kept[0]
         expires_at = now_s + SIGNATURE_LIFE_S
         claims = {"aud": origin, "exp": expires_at, "sub": self._contact(email)}
-        header = self._vapid_key().authorization(claims)
+        header = self._vapid_key.authorization(claims)
         if len(self._signatures) >= MAX_KEPT_SIGNATURES:
             self._signatures.clear()
         self._signatures[origin, email] = (header, expires_at)
         return header
 
+    @cached_property
     def _vapid_key(self) -> "VapidKey":
-        if self._kept_vapid_key is None:
-            from providers.webpush_crypto import VapidKey
+        from providers.webpush_crypto import VapidKey
 
-            self._kept_vapid_key = VapidKey(self.server.vapid_key())
-        return self._kept_vapid_key
+        return VapidKey(self.server.vapid_key())
 
 
 @lru_cache(MAX_KEPT_ENDPOINTS)
-def _permission(endpoint: str, hosts: tuple[str, ...]) -> tuple[str, bool] | None:
+def _permission(endpoint: str, hosts: Hosts) -> tuple[str, bool] | None:
     """The endpoint's origin and whether any address is permitted; None if none of the hosts is the endpoint's."""
-    match = ENDPOINT.fullmatch(endpoint)
-    if match is None:
+    address = address_of(endpoint)
+    if address is None or not address.is_named_by(hosts):
         return None
-    origin, host = match["origin"].lower(), match["host"].lower()
-    if origin in hosts:
-        return origin, True
-    if match["scheme"].lower() != "https" or match["port"] not in (None, ":443"):
-        return None
-    return (f"https://{host}", False) if names_host(hosts, host) else None
+    is_listed = address.origin in hosts
+    return (address.origin, is_listed) if is_listed or address.origin == f"https://{address.host}" else None
 
 
 def _payload(message: Message, origin: str) -> bytes:
@@ -253,10 +228,8 @@ def _payload(message: Message, origin: str) -> bytes:
 
 def _decoded(value: str) -> bytes:
     """The bytes in base64url, padded or not; empty when it is not base64url."""
-    if not BASE64URL.fullmatch(value):
-        return b""
     try:
-        return base64.urlsafe_b64decode(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
+        return base64.urlsafe_b64decode(value + "==") if BASE64URL.fullmatch(value) else b""
     except ValueError:
         return b""
 
