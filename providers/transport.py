@@ -154,8 +154,6 @@ class _Carrier:
         timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
         set_option(pycurl.TIMEOUT_MS, timeout_ms)
         set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
-        if _thread.has_lost_one:
-            set_option(pycurl.FRESH_CONNECT, 1)
         if request.method != "POST":
             set_option(pycurl.CUSTOMREQUEST, request.method)
         return self.handle
@@ -242,27 +240,17 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
 def get(url: str, timeout_s: float) -> Reply:
     """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
     pycurl = _libcurl()
-    reply, timeout_ms, handle = Reply(), int(timeout_s * 1000), pycurl.Curl()
-    handle.setopt(pycurl.URL, url)
-    handle.setopt(pycurl.HEADERFUNCTION, reply.head.append)
-    handle.setopt(pycurl.WRITEFUNCTION, reply.add_body)
-    handle.setopt(pycurl.TIMEOUT_MS, timeout_ms)
-    handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
-    handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
+    carrier, code = _Carrier(is_secure=False, any_address=True, ca_file=_ca_file), 0
+    handle = carrier.load(_Exchange(Request(url, {}, b"")), timeout_s)
+    handle.setopt(pycurl.HTTPGET, 1)
     handle.setopt(pycurl.REDIR_PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
     handle.setopt(pycurl.FOLLOWLOCATION, 1)
     handle.setopt(pycurl.MAXREDIRS, MAX_REDIRECTS)
-    handle.setopt(pycurl.NOSIGNAL, 1)
-    handle.setopt(pycurl.PROXY, "")
-    handle.setopt(pycurl.CAINFO, _ca_file)
     try:
         handle.perform()
     except pycurl.error as error:
-        if error.args[0] != TOO_LONG:
-            reply.failure = failure_of(error.args[0])
-    reply.status = handle.getinfo(pycurl.RESPONSE_CODE)
-    handle.close()
-    return reply
+        code = error.args[0]
+    return carrier.unload(code).reply
 
 
 def failure_of(code: int) -> str:
@@ -290,6 +278,8 @@ def _start(multi: Any, running: dict[Any, _Carrier], exchange: _Exchange, deadli
     idle = _thread.idle.setdefault(kind, [])
     carrier = idle.pop() if idle else _Carrier(*kind)
     handle = carrier.load(exchange, deadline - time.monotonic())
+    if _thread.has_lost_one:
+        handle.setopt(_libcurl().FRESH_CONNECT, 1)
     running[handle] = carrier
     multi.add_handle(handle)
 
