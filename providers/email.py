@@ -57,7 +57,7 @@ class EmailSettings:
     sender: MailAddress
 
 
-def _server(value: str) -> dict[str, Any]:
+def _server(value: str) -> SmtpServer:
     parts = urlsplit(value)
     is_plain = re.fullmatch(r"smtps?://[!-~]{1,1000}", value) and parts.path in ("", "/")
     if not is_plain or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
@@ -66,13 +66,7 @@ def _server(value: str) -> dict[str, Any]:
         raise ValueError
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     port = parts.port or PORTS[parts.scheme]
-    return {
-        "is_tls": parts.scheme == "smtps",
-        "host": parts.hostname,
-        "port": port,
-        "user": user,
-        "password": password,
-    }
+    return SmtpServer(parts.scheme == "smtps", parts.hostname, port, user, password, sender=user)
 
 
 def _sender(value: str) -> MailAddress:
@@ -120,10 +114,10 @@ class Email(Provider[EmailSettings]):
             if sender is not None:
                 raise SettingError("SMTP_FROM is set, but SMTP_URL is not: set both, or neither.")
             return None
-        if sender is None and not ADDRESS.fullmatch(server["user"]):
+        if sender is None and not ADDRESS.fullmatch(server.user):
             raise SettingError("SMTP_URL is set, but SMTP_FROM is not: set the address that mails come from.")
-        sender = sender or MailAddress("Pocketbell", addr_spec=server["user"])
-        return EmailSettings(SmtpServer(**server, sender=sender.addr_spec), sender)
+        sender = sender or MailAddress("Pocketbell", addr_spec=server.user)
+        return EmailSettings(server._replace(sender=sender.addr_spec), sender)
 
     @classmethod
     def name_of(cls, values: Mapping[str, Any]) -> str:
