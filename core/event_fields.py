@@ -97,36 +97,28 @@ def tag_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[st
 
     There is no tag if a placeholder stays unfilled or all are empty: otherwise all such events would share one.
     """
-    parts, missing = _parts(template or "", payload, zone, MAX_READ)
-    texts = [part.text for part in parts if part.is_value]
-    if None in texts or (texts and not any(text and text.strip() for text in texts)):
+    texts, missing = _texts(template or "", payload, zone, MAX_READ)
+    shown = texts[1::2]
+    if None in shown or (shown and not any(text and text.strip() for text in shown)):
         return None, missing
-    tag = "".join(part.text or "" for part in parts).strip()
+    tag = "".join(text or "" for text in texts).strip()
     return tag[:MAX_TAG_CHARACTERS] or None, missing
 
 
-class Part(NamedTuple):
-    """A part of a template as it is shown: of its own text, or a value; None if a placeholder stays as written."""
+def _texts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tuple[list[str | None], tuple[str, ...]]:
+    """In turn the template's own text and a value, of at most `limit` characters and one more; the missing paths.
 
-    text: str | None
-    is_value: bool
-    is_first: bool  # it is a value and nothing stands before it
-
-
-def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tuple[list[Part], tuple[str, ...]]:
-    """The parts of a template, each value in at most `limit` characters and one more; and the missing paths."""
-    parts: list[Part] = []
+    None stands for a placeholder that stays as written.
+    """
+    texts: list[str | None] = []
     missing: dict[str, None] = {}
     parsed = read(template)
     for placeholder, value in values(parsed, payload, zone):
-        is_first = not parts and not placeholder.before
-        parts.append(Part(placeholder.before, False, False))
         if value is MISSING:
             missing[placeholder.path] = None
         is_filled = value is not MISSING and not isinstance(value, Stuck)
-        text = as_text(value, limit + 1) if is_filled else None
-        parts.append(Part(text, True, is_first))
-    return [*parts, Part(parsed.rest, False, False)], tuple(missing)
+        texts += placeholder.before, as_text(value, limit + 1) if is_filled else None
+    return [*texts, parsed.rest], tuple(missing)
 
 
 # --- the link -----------------------------------------------------------------------------------------------
@@ -137,9 +129,10 @@ def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[st
 
     A value at the very beginning is an address; every other one is encoded, and stays on that host.
     """
-    parts, missing = _parts((template or "").strip(), payload, zone, MAX_URL_CHARACTERS)
+    texts, missing = _texts((template or "").strip(), payload, zone, MAX_URL_CHARACTERS)
     url = address = ""
-    for text, is_value, is_first in parts:
+    for place, text in enumerate(texts):
+        is_value, is_first = place % 2 == 1, place == 1 and not texts[0]
         if text is None or (is_value and not is_first and not _stays_in_host(url, text)):
             return None, missing
         if is_first:
