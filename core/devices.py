@@ -69,7 +69,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
-    values, said = _address(kind, registration), _settings(registration)
+    values, said = push.provider_of(kind).checked_address(registration), _settings(registration)
     topic, provider = values.pop("topic", None), PROVIDERS[kind]
     with transaction(account_seq):
         known = Device.with_token(account_seq, kind, values["token"])
@@ -150,7 +150,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
 
     With `only_known`, for a mere visit, raises `Refused` (404) instead of adding: a removed device stays removed.
     """
-    values = _address(BROWSER, {"subscription": browser.subscription})
+    values = push.provider_of(BROWSER).checked_address({"subscription": browser.subscription})
     seen = {"origin": browser.origin, "last_seen_at": now}
     with transaction(account_seq):
         device = Device.with_resync_token(sha256_of(browser.token)) if browser.token else None
@@ -176,7 +176,7 @@ def resync(device: Device, subscription: Any) -> None:
 
     Raises `Refused` (401) if the device was removed, (409) if another one has that subscription.
     """
-    values = _address(BROWSER, {"subscription": subscription})
+    values = push.provider_of(BROWSER).checked_address({"subscription": subscription})
     with transaction(device.account_seq):
         if Device.find(device.account_seq, device.id) is None:
             raise Refused(401, "The device was removed.")
@@ -239,11 +239,6 @@ def _find(account_seq: int, device_id: str, key_seq: int | None) -> Device:
     if device is None or key_seq not in (None, device.api_key_seq):
         raise Refused(404)
     return device
-
-
-def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:
-    """The columns that say where the device is reached; raises `Refused` (400)."""
-    return push.provider_of(kind).checked_address(registration)
 
 
 def remove_device(account_seq: int, device_id: str, now: int, key_seq: int | None = None) -> None:
