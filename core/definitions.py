@@ -4,7 +4,7 @@ The REST API and `pocketbell apply` share it. Refusals name fields as these spel
 """
 
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -131,13 +131,10 @@ def _flag(value: Any, field: str) -> bool:
     return value
 
 
-def _one_of(words: Mapping[str, Any]) -> Callable[[Any, str], str]:
-    def check(value: Any, field: str) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise Refused(400, f"{field} must be {either(words)}.", field=field)
-        return value
-
-    return check
+def _one(value: Any, field: str, of: Iterable[str]) -> str:
+    if not isinstance(value, str) or value not in of:
+        raise Refused(400, f"{field} must be {either(of)}.", field=field)
+    return value
 
 
 def _preset(value: Any, field: str) -> str:
@@ -219,8 +216,8 @@ ALERT = Kind(
         "color": _text,
         "isActive": _flag,
         **dict.fromkeys(OF_TEMPLATES, _text),
-        "frequency": _one_of(COLLECTED_MS),
-        "quietHours": _one_of(alerts.QUIET_HOURS),
+        "frequency": partial(_one, of=COLLECTED_MS),
+        "quietHours": partial(_one, of=alerts.QUIET_HOURS),
         "repeatUrgent": _flag,
         "muteButton": _flag,
         "preset": _preset,
