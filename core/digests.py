@@ -153,11 +153,9 @@ def digest_body(oldest: list[HeldText], count: int) -> str:
     # Whether the lines are too long goes from False to True as the width grows: a bisection finds the first True.
     too_wide = bisect_left(widths, True, key=lambda width: not _fits(_cut(lines, width)))
     lines = _cut(lines, widths[max(0, too_wide - 1)])
-    if len(lines) == count and _fits(lines):
-        return "\n".join(lines)
-    while not _fits([*lines, _rest(lines, count)]):
+    while not _fits(all_lines := _with_rest(lines, count)):
         lines.pop()
-    return "\n".join([*lines, _rest(lines, count)])
+    return "\n".join(all_lines)
 
 
 def _line(text: HeldText) -> str:
@@ -170,8 +168,8 @@ def _cut(lines: list[str], width: int) -> list[str]:
     return [cut(line, width) for line in lines]
 
 
-def _rest(lines: list[str], count: int) -> str:
-    return f"… and {count - len(lines)} more"
+def _with_rest(lines: list[str], count: int) -> list[str]:
+    return [*lines, f"… and {count - len(lines)} more"] if len(lines) < count else lines
 
 
 def _fits(lines: list[str]) -> bool:
