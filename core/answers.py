@@ -21,8 +21,6 @@ from wire.notification import Content
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
-ALERT_DELETED = "The alert that it mutes was deleted."
-TOO_LATE = "This was already answered."
 
 
 class Question(NamedTuple):
@@ -65,7 +63,7 @@ def find(token: str) -> Question:
     found = Question(button, buttons.answer_to(seq), is_acknowledged, None)
     if not found.is_to_mute:
         return found
-    existing(Alert.first("seq = ?", button.alert_seq), ALERT_DELETED)
+    existing(Alert.first("seq = ?", button.alert_seq), "The alert that it mutes was deleted.")
     in_force = mutes.timed(button.account_seq, found.alert, clock.now_ms())
     return found._replace(mute=in_force[0] if in_force else None)
 
@@ -106,7 +104,7 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
     """Take the first answer, which counts for all who have the notification; call in `copies.writing()`."""
     now = clock.now_ms()
     if not buttons.put_first_answer(seq, position, device_seq, None, now):
-        raise Refused(409, TOO_LATE)
+        raise Refused(409, "This was already answered.")
     after_commit(long_poll.note_change)
     others = copies.others(seq)
     for other in others:
