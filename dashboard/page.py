@@ -84,28 +84,20 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "day": day}
-    times |= {"lasting": in_words, "took": took}
-    texts = {
-        "number": number,
-        "value": value,
-        "percent": percent,
-        "excerpt": excerpt,
-        "hits": hits,
-        "links": links,
-        "icon": icon,
-        "ink": ink,
-        "tile_color": tile_color,
-        "bare": bare,
-        "dated": dated,
+    times = (moment, formatted, ago, age, near, day, took, dated)
+    texts = (number, value, percent, excerpt, hits, links, icon, ink, tile_color, bare)
+    others = {
+        "lasting": in_words,
+        "priority_word": PRIORITY_WORDS.__getitem__,
         "mute_end": lambda mute: holding.window(mute, clock.now_ms())[1],
         "mute_time": lambda mute: mutes.time_words(mute, clock.now_ms()),
         "hours_in_words": week_windows.in_words,
         "gets": channels.in_words,
     }
-    app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
-    functions = {"asset": asset, "by_day": by_day, "held_until": held_until, "muted": muted, "picture": picture}
-    app.jinja_env.globals.update(functions, problem=None)
+    app.jinja_env.filters.update({one.__name__: one for one in times + texts}, **others)
+    app.jinja_env.globals.update(
+        asset=asset, by_day=by_day, held_until=held_until, muted=muted, picture=picture, problem=None
+    )
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
@@ -314,25 +306,17 @@ def excerpt(text: str, terms: Iterable[str] = ()) -> str:
 
 def hits(text: str, terms: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Split the text into pieces, each with whether it matches one of the search terms."""
-    needles = [fold(term) for term in terms]
-    folded = [(character, place) for place, one in enumerate(text) for character in fold(one)] if needles else []
-    haystack, end = "".join(character for character, _ in folded), 0
-    for begin, length in sorted(
-        (place for needle in needles for place in _places(haystack, needle)), key=lambda place: (place[0], -place[1])
-    ):
-        first, last = folded[begin][1], folded[begin + length - 1][1] + 1
+    needles = sorted(map(fold, terms), key=len, reverse=True)  # of two at one place, the longer one matches
+    if not needles:
+        yield text, False
+        return
+    folded, end = [(character, place) for place, one in enumerate(text) for character in fold(one)], 0
+    for found in re.finditer("|".join(map(re.escape, needles)), "".join(character for character, _ in folded)):
+        first, last = folded[found.start()][1], folded[found.end() - 1][1] + 1
         if first >= end:
             yield from ((text[end:first], False), (text[first:last], True))
             end = last
     yield text[end:], False
-
-
-def _places(haystack: str, needle: str) -> Iterator[tuple[int, int]]:
-    """The places of the needle, which do not overlap, each with its length."""
-    at = haystack.find(needle)
-    while at >= 0:
-        yield at, len(needle)
-        at = haystack.find(needle, at + len(needle))
 
 
 def dated(day: str, layout: str) -> str:
