@@ -180,10 +180,10 @@ ROUTES = (
         SENDERS,
     ),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body, ALL_KEYS),
-    *(
-        Route(*operation, guards.button_token, errors=refusals.wanted)
-        for operation in (*dashboard.answers.operations(), *dashboard.mail_links.operations())
-    ),
+    Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
+    Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
+    Route("GET", "/e/<path:token>", dashboard.mail_links.show_link, guards.button_token, errors=refusals.wanted),
+    Route("POST", "/e/<path:token>", dashboard.mail_links.press, guards.button_token, errors=refusals.wanted),
     Route("GET", "/i/<path:token>", pictures.show_picture, errors=refusals.wanted),
     Route("GET", "/healthz", rest.healthz),
     Route("GET", "/livez", rest.livez),
@@ -199,7 +199,8 @@ ROUTES = (
     page("POST", "/setup/<token>", dashboard.signin.finish_setup, guards.visitor),
     page("GET", "/login", dashboard.signin.show_sign_in, guards.visitor),
     page("POST", "/login", dashboard.signin.sign_in, guards.visitor),
-    *(page(*operation, guards.visitor) for operation in dashboard.new_password.operations()),
+    page("GET", "/forgot", dashboard.signin.show_forgot, guards.visitor),
+    page("POST", "/forgot", dashboard.signin.send_link, guards.visitor),
     page("GET", "/phone", dashboard.phone.show_phone, guards.visitor),
     page("POST", "/phone", dashboard.phone.send_typed_code, guards.phone_code),
     page("GET", "/phone/<code>", dashboard.phone.show_link, guards.phone_code),
@@ -217,7 +218,7 @@ ROUTES = (
     owners("POST", "/notifications/delete", dashboard.history.delete_chosen),
     owners("POST", "/notifications/acknowledge", dashboard.history.acknowledge_chosen),
     owners("POST", "/notifications/rows", dashboard.history.save_rows),
-    *(owners(*operation) for operation in dashboard.notification.operations()),
+    *(owners(*operation) for operation in dashboard.notification.OPERATIONS),
     owners("GET", "/alerts", dashboard.alerts.show_alerts),
     owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
     owners("POST", "/alerts/new", dashboard.alerts.create_alert),
@@ -247,7 +248,7 @@ ROUTES = (
     owners("POST", "/metrics/rules/<rule_id>", dashboard.metric_rules.change_rule),
     owners("POST", "/metrics/rules/<rule_id>/delete", dashboard.metric_rules.delete_rule),
     owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
-    *(owners(*one) for one in (*dashboard.devices.operations(), *dashboard.channels.operations())),
+    *(owners(*one) for one in (*dashboard.devices.OPERATIONS, *dashboard.channels.OPERATIONS)),
     owners("GET", "/devices/this", dashboard.phone.show_this_device),
     owners("GET", "/devices/phone", dashboard.phone.show_code),
     owners("POST", "/devices/phone", dashboard.phone.make_code),
@@ -256,8 +257,8 @@ ROUTES = (
     owners("GET", "/keys", dashboard.keys.show_keys),
     owners("POST", "/keys", dashboard.keys.create_key),
     owners("POST", "/keys/<key_id>/revoke", dashboard.keys.revoke_key),
-    *(owners(*operation) for operation in (*dashboard.quiet_hours.operations(), *dashboard.mutes.operations())),
-    *(owners(*operation) for operation in dashboard.followers.operations()),
+    *(owners(*operation) for operation in (*dashboard.quiet_hours.OPERATIONS, *dashboard.mutes.OPERATIONS)),
+    *(owners(*operation) for operation in dashboard.followers.OPERATIONS),
     owners("GET", "/settings", dashboard.settings.show_settings),
     owners("POST", "/settings/theme", dashboard.settings.save_theme),
     owners("POST", "/settings/time-zone", dashboard.settings.save_time_zone),
@@ -265,7 +266,7 @@ ROUTES = (
     owners("POST", "/settings/sessions/<session_id>/end", dashboard.settings.sign_out_browser),
     owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
     owners("POST", "/logout", dashboard.signin.sign_out),
-    *(page(*operation, guards.administrator) for operation in dashboard.people.operations()),
+    *(page(*operation, guards.administrator) for operation in dashboard.people.OPERATIONS),
 )
 
 # Beside the specified surface: a program that can send to ntfy or Gotify needs only another host.

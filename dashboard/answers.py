@@ -4,8 +4,6 @@ A button's page needs no signed-in owner: the token in its address permits the p
 """
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from flask import flash, redirect, render_template
 
@@ -16,11 +14,6 @@ from web.context import current, request
 from wire.errors import Refused
 
 POSITION = re.compile("[0-9]")
-
-
-def operations() -> tuple[tuple[str, str, Callable[..., Any]], ...]:
-    """The method, the rule and the handler of a button's page and of a press."""
-    return ("GET", "/a/<path:token>", show_button), ("POST", "/a/<path:token>", press_button)
 
 
 def show_button(token: str) -> Page:

@@ -1,6 +1,5 @@
 """The forms for channels on the page Devices & channels: mail addresses, chats and other services."""
 
-from collections.abc import Callable
 from typing import Any
 
 from core import channels, devices, mail_addresses
@@ -14,15 +13,6 @@ from wire.errors import Refused
 
 ADDED = "Channel added. Send it a test."
 LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
-
-
-def operations() -> tuple[tuple[str, str, Callable[..., Any]], ...]:
-    """The method, the rule and the handler of each form."""
-    return (
-        ("POST", "/devices/channel", add_channel),
-        ("POST", "/devices/<device_id>/role", set_role),
-        ("POST", "/devices/<device_id>/confirm", ask_again),
-    )
 
 
 def add_channel() -> Page:
@@ -65,3 +55,10 @@ def ask_again(device_id: str) -> Page:
     """POST /app/devices/{id}/confirm: mails another link that confirms the address."""
     mail_addresses.ask_again(current().account, device_id, clock.now_ms())
     return page.back_to(DEVICES, LINK_SENT)
+
+
+OPERATIONS = (
+    ("POST", "/devices/channel", add_channel),
+    ("POST", "/devices/<device_id>/role", set_role),
+    ("POST", "/devices/<device_id>/confirm", ask_again),
+)

@@ -1,6 +1,5 @@
 """The Devices page: this browser, the other devices and their providers' last answers; the service worker."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flask import Response, current_app, redirect, render_template
@@ -30,21 +29,6 @@ from wire.validation import either, optional_text
 WAITS_S = (0, 60, 300, 600, 1_800, 3_600)  # that the page offers for a channel
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
-
-
-def operations() -> tuple[tuple[str, str, Callable[..., Any]], ...]:
-    """The method, the rule and the handler of each page and form."""
-    return (
-        ("GET", "/devices", show_devices),
-        ("POST", "/devices", sync_device),
-        ("POST", "/devices/token", add_token),
-        ("POST", "/devices/fetching", add_fetching),
-        ("POST", "/devices/<device_id>/test", test_device),
-        ("POST", "/devices/<device_id>/rename", rename_device),
-        ("POST", "/devices/<device_id>/priority", set_priority),
-        ("POST", "/devices/<device_id>/quiet", set_quiet_hours),
-        ("POST", "/devices/<device_id>/remove", remove_device),
-    )
 
 
 def show_devices() -> Page:
@@ -252,3 +236,16 @@ def service_worker() -> Response:
     answer = current_app.send_static_file("sw.js")
     answer.headers["Cache-Control"] = "no-cache"
     return answer
+
+
+OPERATIONS = (
+    ("GET", "/devices", show_devices),
+    ("POST", "/devices", sync_device),
+    ("POST", "/devices/token", add_token),
+    ("POST", "/devices/fetching", add_fetching),
+    ("POST", "/devices/<device_id>/test", test_device),
+    ("POST", "/devices/<device_id>/rename", rename_device),
+    ("POST", "/devices/<device_id>/priority", set_priority),
+    ("POST", "/devices/<device_id>/quiet", set_quiet_hours),
+    ("POST", "/devices/<device_id>/remove", remove_device),
+)

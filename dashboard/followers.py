@@ -1,6 +1,5 @@
 """Followers: the page Also notify of an alert, a heartbeat, a rule or a key; accepting, declining, leaving."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,15 +14,6 @@ from web.context import current, request
 from wire.errors import Refused
 
 PATHS = {"alert": "/app/alerts/{}?tab=settings", "heartbeat": "/app/watches/{}", "key": "/app/keys"}
-
-
-def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
-    """Method, address below `/app` and handler of each page and form."""
-    yield "GET", "/followers/<what>/<subject_id>", show_followers
-    yield "POST", "/followers/<what>/<subject_id>", invite
-    yield "POST", "/followers/<what>/<subject_id>/<follower_id>/remove", remove
-    yield "POST", "/following/<followed_id>/accept", accept
-    yield "POST", "/following/<followed_id>/leave", leave
 
 
 def show_followers(what: str, subject_id: str, problem: Problem | None = None, email: str = "") -> str:
@@ -88,3 +78,12 @@ def _path(what: str, one: Any) -> str:
     if what == "rule":
         return f"/app/metrics/one?{urlencode({'project': one.project_id, 'metric': one.metric_id})}"
     return PATHS[what].format(one.id)
+
+
+OPERATIONS = (
+    ("GET", "/followers/<what>/<subject_id>", show_followers),
+    ("POST", "/followers/<what>/<subject_id>", invite),
+    ("POST", "/followers/<what>/<subject_id>/<follower_id>/remove", remove),
+    ("POST", "/following/<followed_id>/accept", accept),
+    ("POST", "/following/<followed_id>/leave", leave),
+)

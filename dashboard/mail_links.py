@@ -4,8 +4,6 @@ They need no signed-in owner: the token in the address permits the press. Openin
 look at links, too.
 """
 
-from collections.abc import Callable
-
 from flask import render_template
 
 from core import mail_addresses
@@ -15,11 +13,6 @@ from process import clock
 from web.context import request
 
 STOP = "/stop"  # ends the address of the page that ends the mails
-
-
-def operations() -> tuple[tuple[str, str, Callable[..., Page]], ...]:
-    """The method, the rule and the handler of each."""
-    return ("GET", "/e/<path:token>", show_link), ("POST", "/e/<path:token>", press)
 
 
 def show_link(token: str) -> Page:

@@ -1,7 +1,6 @@
 """Mutes in the web app: made and ended on the page Quiet hours, and at one press on the pages of what they mute."""
 
 import re
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from core import durations, mutes
@@ -16,12 +15,6 @@ from wire.errors import Refused
 
 QUIET = "/app/quiet"
 PAGE = re.compile(r"/app/(?:\w+(?:[/-]\w+)*)?(?:\?[\w=&.%+-]*)?", re.ASCII)  # of ours, to go back to
-
-
-def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
-    """Method, address below `/app` and handler of each request about mutes."""
-    yield "POST", "/mutes", create_mute
-    yield "POST", "/mutes/<mute_id>/end", end_mute
 
 
 def create_mute() -> Page:
@@ -60,3 +53,9 @@ def _back() -> str:
     """The page of ours that the form came from."""
     asked = request.args.get("back", "")
     return asked if PAGE.fullmatch(asked) else QUIET
+
+
+OPERATIONS = (
+    ("POST", "/mutes", create_mute),
+    ("POST", "/mutes/<mute_id>/end", end_mute),
+)

@@ -1,7 +1,5 @@
 """The page of a notification: its status on each device, its alarm, actions."""
 
-from collections.abc import Callable, Iterator
-
 from flask import flash, redirect, render_template
 
 from core import alarms, deletion, plans, snoozes
@@ -82,13 +80,10 @@ def delete_notification(notification_id: str) -> Page:
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
 
 
-def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
-    """Method, address below `/app` and handler of each request about one notification."""
-    for method, rule, handler in (
-        ("GET", "", show_notification),
-        ("POST", "/answer", answer_notification),
-        ("POST", "/acknowledge", acknowledge_notification),
-        ("POST", "/snooze", snooze_notification),
-        ("POST", "/delete", delete_notification),
-    ):
-        yield method, f"/notifications/<notification_id>{rule}", handler
+OPERATIONS = (
+    ("GET", "/notifications/<notification_id>", show_notification),
+    ("POST", "/notifications/<notification_id>/answer", answer_notification),
+    ("POST", "/notifications/<notification_id>/acknowledge", acknowledge_notification),
+    ("POST", "/notifications/<notification_id>/snooze", snooze_notification),
+    ("POST", "/notifications/<notification_id>/delete", delete_notification),
+)

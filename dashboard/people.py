@@ -18,20 +18,6 @@ from wire.errors import Refused
 PEOPLE = "/app/people"
 
 
-def operations() -> tuple[tuple[str, str, Callable[..., Page]], ...]:
-    """The method, the rule and the handler of each page and form."""
-    return (
-        ("GET", "/people", show_people),
-        ("POST", "/people", invite),
-        ("POST", "/people/<account_id>/withdraw", withdraw),
-        ("POST", "/people/<account_id>/disable", disable),
-        ("POST", "/people/<account_id>/enable", enable),
-        ("POST", "/people/<account_id>/administrator", set_administrator),
-        ("GET", "/people/<account_id>/delete", show_delete),
-        ("POST", "/people/<account_id>/delete", delete),
-    )
-
-
 def show_people(problem: Problem | None = None, **form: Any) -> str:
     """GET /app/people?invited: the accounts; the link of a new invitation is shown once, where it was made."""
     everybody = all_of_them()
@@ -123,3 +109,15 @@ def _done(deed: Callable[[], None], said: str) -> Page:
             raise
         return show_people(Problem(refused.message)), 409
     return page.back_to(PEOPLE, said)
+
+
+OPERATIONS: tuple[tuple[str, str, Callable[..., Page]], ...] = (
+    ("GET", "/people", show_people),
+    ("POST", "/people", invite),
+    ("POST", "/people/<account_id>/withdraw", withdraw),
+    ("POST", "/people/<account_id>/disable", disable),
+    ("POST", "/people/<account_id>/enable", enable),
+    ("POST", "/people/<account_id>/administrator", set_administrator),
+    ("GET", "/people/<account_id>/delete", show_delete),
+    ("POST", "/people/<account_id>/delete", delete),
+)

@@ -1,7 +1,6 @@
 """Quiet hours: set the windows of the week, show held notifications, and deliver them at once."""
 
 import re
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flask import render_template
@@ -186,8 +185,8 @@ def deliver_held() -> Page:
     return page.back_to("/app/quiet", said.get(count, f"{count} notifications are being delivered as one digest."))
 
 
-def operations() -> Iterator[tuple[str, str, Callable[..., Page]]]:
-    """Method, address below `/app` and handler of each request about quiet hours."""
-    yield "GET", "/quiet", show_quiet_hours
-    yield "POST", "/quiet", save_quiet_hours
-    yield "POST", "/quiet/deliver", deliver_held
+OPERATIONS = (
+    ("GET", "/quiet", show_quiet_hours),
+    ("POST", "/quiet", save_quiet_hours),
+    ("POST", "/quiet/deliver", deliver_held),
+)

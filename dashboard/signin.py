@@ -1,11 +1,11 @@
-"""One-time links, signing in and signing out."""
+"""One-time links, signing in and signing out, and the page for a forgotten password."""
 
 import re
 
 from flask import current_app, redirect, render_template
 from werkzeug.exceptions import HTTPException
 
-from core import accounts, local_time, mails
+from core import accounts, local_time, mails, new_passwords
 from core.plans import PLANS
 from dashboard.page import Page, Problem
 from dashboard.phone import READY_PAGE
@@ -106,3 +106,21 @@ def sign_out() -> Page:
     """POST /app/logout."""
     guards.end_session()
     return redirect("/app/login", 303)
+
+
+def show_forgot() -> Page:
+    """GET /app/forgot: asks for the e-mail address."""
+    if not mails.can_mail():
+        raise Refused(404)
+    return render_template("forgot.html", is_sent=False)
+
+
+def send_link() -> Page:
+    """POST /app/forgot: mails a link, if there is such an account; the answer is the same if there is none."""
+    if not mails.can_mail():
+        raise Refused(404)
+    email = request.form.get("email", "")
+    rate_limits.count(rate_limits.NEW_PASSWORDS, guards.sender())
+    rate_limits.count(rate_limits.NEW_PASSWORDS, accounts.password_mark(email))
+    new_passwords.ask(email)
+    return render_template("forgot.html", is_sent=True)
