@@ -29,15 +29,8 @@ from wire.strict_json import parse_event
 from wire.validation import optional_text
 
 Payload = dict[str, Any]
-FIELDS = {  # column to form field
-    "title_template": "title",
-    "body_template": "body",
-    "priority_template": "priority",
-    "url_template": "url",
-    "tag_template": "tag",
-    "image_template": "image",
-    "resolved_when": "resolved",
-}
+TEMPLATES = ("title", "body", "priority", "url", "tag", "image")
+FIELDS = {**{f"{name}_template": name for name in TEMPLATES}, "resolved_when": "resolved"}  # column to form field
 SHORT = 60  # characters shown of each value that can be inserted
 NO_LINK = "none, because the result is not an http or https address"
 NO_PICTURE = "none, because the result is not an https address"
@@ -90,11 +83,12 @@ class Tried(NamedTuple):
 class Preview(NamedTuple):
     """The notification that a draft makes of a payload, or the `error` that prevents it.
 
-    `source` describes the payload. `title` and `body` are as delivered; `priority` and the six after it are shown
-    where they are not empty. `meant` maps each missing variable to a similar path. `unfilled` lists the parts that
-    stay as written, and why.
+    `values` has the payload's paths with their shortened texts, `source` describes it. `title` and `body` are as
+    delivered; `priority` and the six after it are shown where they are not empty. `meant` maps each missing variable
+    to a similar path. `unfilled` lists the parts that stay as written, and why.
     """
 
+    values: Mapping[str, str] = {}
     source: str = ""
     title: str = ""
     body: str = ""
@@ -114,18 +108,12 @@ def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | Non
     """The part of the page; `draft`, if given, replaces the saved templates."""
     draft = draft or _saved(alert)
     kept = _kept(alert)
-    try:
-        tried = _tried(alert, draft, kept)
-        preview, values = _preview(alert, draft, tried), tried.values
-    except Refused as refused:
-        preview, values = Preview(error=refused.message), {}
     return render(
         alert,
         "message",
         draft=draft,
-        preview=preview,
+        preview=_preview(alert, draft, kept),
         problem=problem,
-        values=values,
         proposed=_proposed(alert, kept),
         now=clock.now_ms(),
         longest_payload=alerts.MAX_KEPT_BYTES,
@@ -161,11 +149,7 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     """POST /app/alerts/{id}/preview: the preview of a draft as JSON, for the page's script."""
     alert, sent = alerts.find_alert(current().account.seq, alert_id), read_fields(*Draft._fields)
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
-    try:
-        tried = _tried(alert, draft, _kept(alert))
-    except Refused as refused:
-        return {"ok": True, **Preview(error=refused.message)._asdict(), "values": {}}
-    return {"ok": True, **_preview(alert, draft, tried)._asdict(), "values": tried.values}
+    return {"ok": True, **_preview(alert, draft, _kept(alert))._asdict()}
 
 
 def replay_payload(alert_id: str) -> Page:
@@ -216,14 +200,18 @@ def _send_test(alert: Alert, draft: Draft) -> None:
     flash(TESTED[sent.notification.status] if is_told else "Test saved to History. No device received it.")
 
 
-def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
+def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> Preview:
     """Preview a draft. A sample lacks fields of real requests, so no variable is reported as missing in it."""
+    values: dict[str, str] = {}
     try:
+        tried = _tried(alert, draft, kept)
+        values = tried.values
         text = _rendered(alert, draft, tried.payload)
     except Refused as refused:
-        return Preview(error=refused.message)
+        return Preview(values, error=refused.message)
     payload, is_real = tried.payload, not tried.is_sample
     return Preview(
+        values=values,
         source=tried.source,
         title=TITLE_PREFIX + text.title,
         body=text.body,
