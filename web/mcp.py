@@ -166,7 +166,7 @@ def _check_version(method: str, params: Payload) -> None:
     current().is_modern = MODERN in (header, version)
     if not current().is_modern or method.startswith("notifications/"):
         return
-    for key in (f"{META}protocolVersion", f"{META}clientCapabilities"):
+    for key in METAS:
         if key not in meta:
             raise Wrong(INVALID_PARAMS, f"_meta lacks {key}.")
     said = {"MCP-Protocol-Version": version, "Mcp-Method": method}
@@ -243,12 +243,12 @@ class Tool(NamedTuple):
     operation: str  # of the REST API, whose answer it gives
     arguments: Payload = {}
     required: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()  # the names of the hints that are true
     scope: str = READ  # of the keys that may use it, beside those that may do everything; "" for any
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
-        hints = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+        only_reads = self.scope in (READ, "")
+        hints = {"readOnlyHint": only_reads, "destructiveHint": False, "idempotentHint": only_reads}
         return {
             "name": name,
             "title": self.title,
@@ -260,7 +260,7 @@ class Tool(NamedTuple):
                 "additionalProperties": False,
             },
             "outputSchema": api_docs.answer_schema(self.operation),
-            "annotations": {"title": self.title, **{hint: hint in self.hints for hint in hints}},
+            "annotations": {"title": self.title, **hints, "openWorldHint": self.scope == SEND},
         }
 
     def is_allowed(self) -> bool:
@@ -275,8 +275,6 @@ class Tool(NamedTuple):
             taken = ", ".join(self.arguments) or "no arguments"
             raise Refused(400, f"This tool does not take {unknown[:MAX_NAME_CHARACTERS]}: it takes {taken}.")
 
-
-READS = ("readOnlyHint", "idempotentHint")
 
 TOOLS = {
     "send_notification": Tool(
@@ -296,7 +294,6 @@ TOOLS = {
             ),
         },
         notification.REQUIRED_FIELDS,
-        ("openWorldHint",),
         SEND,
     ),
     "ask": Tool(
@@ -324,7 +321,6 @@ TOOLS = {
             },
         },
         ("question", "answers"),
-        ("openWorldHint",),
         SEND,
     ),
     "list_notifications": Tool(
@@ -338,7 +334,6 @@ TOOLS = {
             "cursor": text("nextCursor of the page before"),
             "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED},
         },
-        hints=READS,
     ),
     "get_notification": Tool(
         "Get a notification",
@@ -352,7 +347,6 @@ TOOLS = {
             "wait": {"type": "integer", "description": "seconds", "minimum": 1, "maximum": rest.MAX_WAIT_S},
         },
         ("id",),
-        hints=READS,
         scope="",
     ),
     "mute": Tool(
@@ -380,7 +374,6 @@ TOOLS = {
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: definitions.ALERTS.list_all(),
         "listAlerts",
-        hints=READS,
     ),
     "list_watches": Tool(
         "List watches",
@@ -389,7 +382,6 @@ TOOLS = {
         " are ok or firing.",
         lambda _: rest.list_watches(),
         "listWatches",
-        hints=READS,
     ),
     "get_stats": Tool(
         "Get statistics",
@@ -397,13 +389,11 @@ TOOLS = {
         " and for how many days it keeps the history.",
         lambda _: rest.get_stats(),
         "getStats",
-        hints=READS,
     ),
     "list_api_keys": Tool(
         "List API keys",
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: rest.list_keys(),
         "listApiKeys",
-        hints=READS,
     ),
 }
