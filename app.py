@@ -125,6 +125,7 @@ OWNERS, SENDERS, READERS = frozenset({FULL}), frozenset({FULL, SEND}), frozenset
 ALL_KEYS = SENDERS | READERS
 
 CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
+FOR_METRICS = guards.api_key, rate_limits.custom_metrics, metrics_body
 
 
 def is_for_programs(route: Route) -> bool:
@@ -170,15 +171,7 @@ ROUTES = (
         for method in ("GET", "POST")  # GET stands for HEAD, too
         for rule in ("", "/", "/<signal>", "/<slug>/<signal>")
     ),
-    Route(
-        "POST",
-        CUSTOM_METRICS,
-        webhooks.store_metrics,
-        guards.api_key,
-        rate_limits.custom_metrics,
-        metrics_body,
-        SENDERS,
-    ),
+    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, *FOR_METRICS, SENDERS),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body, ALL_KEYS),
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
     Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
@@ -300,7 +293,7 @@ TOPIC, TOPICS = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
 UNKNOWN = (
     Unknown(r"\S+ /api/v1/.*", guards.api_key, rate_limits.rest),
     Unknown(rf"\S+ {ASSISTANTS}", guards.api_key, rate_limits.rest),
-    Unknown(rf"\S+ {CUSTOM_METRICS}", guards.api_key, rate_limits.custom_metrics, metrics_body),
+    Unknown(rf"\S+ {CUSTOM_METRICS}", *FOR_METRICS),
     Unknown(r"\S+ /(?:p|ping)(?:/.*)?", guards.malformed_code),
     Unknown(r"\S+ /app/.*", guards.owner_or_stranger, errors=refusals.page),
     Unknown(r"\S+ /(?:a|e|i|docs)/.*", errors=refusals.wanted),
