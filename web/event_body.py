@@ -5,7 +5,6 @@ Must not know what an event means.
 
 import re
 from codecs import BOM_UTF8
-from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from werkzeug.datastructures import FileStorage
@@ -27,26 +26,19 @@ WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole e
 EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
 
 
-class Event(NamedTuple):
-    """An event, and the files that came with it."""
-
-    payload: Payload
-    files: list[FileStorage]
-
-
-def parsed(raw: bytes) -> Event:
-    """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
+def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
+    """The event in a body, or in the query if the body is empty, and the files with it; `Refused` (400) if wrong."""
     if BEGINS_AS_JSON.match(raw):
-        return Event(_of_json(raw), [])
+        return _of_json(raw), []
     raw = raw.removeprefix(BOM_UTF8)
     if not raw.strip():
-        return Event(_of_form(query()), [])
+        return _of_form(query()), []
     _refuse_compressed(raw)
     if request.mimetype != MULTIPART:
-        return Event(_object(raw), [])
+        return _object(raw), []
     sent, files = multipart.parsed(raw)
     fields = {_storable(name): _storable(value) for name, value in sent.items(multi=True) if name is not None}
-    return Event(_of_form(fields), list(files.values()))
+    return _of_form(fields), list(files.values())
 
 
 def _object(raw: bytes) -> Payload:

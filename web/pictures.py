@@ -11,7 +11,7 @@ from werkzeug.datastructures import FileStorage
 
 from core import pictures
 from process import clock
-from web import guards, request_body
+from web import request_body
 from web.context import Payload, current
 from web.multipart import parsed
 from wire.errors import Refused
@@ -38,11 +38,6 @@ def show_picture(token: str) -> Response:
     if found is None:
         raise Refused(404)
     return Response(found.data, content_type=found.content_type, headers=HEADERS)
-
-
-def add_image(shown: Payload) -> None:
-    """Add the address of the picture that came with it to a notification as it is answered."""
-    shown["image"] = f"{guards.origin()}{pictures.path_of(shown['id'])}"
 
 
 def described(content: Content, picture: Picture, name: str) -> Content:

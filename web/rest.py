@@ -13,6 +13,7 @@ from typing import Any
 from itsdangerous import Signer
 
 from core import accounts, alarms, api_keys, deletion, delivery, devices, local_time, long_poll, snoozes
+from core.pictures import path_of
 from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
 from models import ApiKey, Device
@@ -26,7 +27,7 @@ from store.key_limits import FULL, READ
 from store.notifications import Entry, ListedRow
 from store.search import Span, Wanted, search
 from store.senders import own_key
-from web import pictures, rate_limits, shapes
+from web import guards, pictures, rate_limits, shapes
 from web.context import Payload, current, request
 from web.json_answers import JsonAnswer
 from web.multipart import is_multipart
@@ -110,9 +111,13 @@ def deliver(content: Content, idempotency_key: str | None, picture: bytes | None
 def _shown(notification: Recorded) -> Payload:
     """A notification as it is answered."""
     content, status, created_at = notification.content, notification.status, notification.created_at
-    shown = as_answered(notification.id, status, created_at, content.title, content.body, content.given)
-    if content.picture:
-        pictures.add_image(shown)
+    return _answered(notification.id, status, created_at, content.title, content.body, content.given)
+
+
+def _answered(id_: str, status: str, created_at: int, title: str, body: str, given: Payload | None) -> Payload:
+    shown = as_answered(id_, status, created_at, title, body, given)
+    if given and "picture" in given:
+        shown["image"] = f"{guards.origin()}{path_of(id_)}"
     return shown
 
 
@@ -178,13 +183,7 @@ def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
         rows = notifications.listed(seqs)
     else:
         rows, last, is_done = notifications.page(caller.account_seq, before, since, limit)
-    shown = [
-        as_answered(id_, status, created_at, title, body, given)
-        for _, id_, status, created_at, title, body, given in rows
-    ]
-    for one, row in zip(shown, rows, strict=True):
-        if row[6] and "picture" in row[6]:  # of the given fields
-            pictures.add_image(one)
+    shown = [_answered(*row[1:]) for row in rows]
     pagination = {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done}
     return {"ok": True, "notifications": shown, "pagination": pagination}, rows
 

@@ -5,6 +5,8 @@ Must not know providers or the arithmetic of quiet hours.
 
 from typing import Any, NoReturn, cast
 
+from werkzeug.datastructures import FileStorage
+
 from core import alerts, delivery, firing, floods
 from core.cards import CARDS
 from core.default_message import FIELDS
@@ -14,7 +16,6 @@ from store.custom_metrics import MetricColumns
 from store.senders import Webhook
 from web import challenges, event_body, guards, pictures, rate_limits
 from web.context import Payload, current
-from web.event_body import Event
 from web.request_body import read_object
 from web.rest import HOPS_HEADER, with_hops
 from wire.errors import Refused
@@ -80,17 +81,17 @@ def receive_event(short_code: str) -> Any:
     return {**answer, "warnings": mistyped} if mistyped else answer
 
 
-def _made(event: Event) -> tuple[Content, str | None, bytes | None, list[str]] | str:
+def _made(event: tuple[Payload, list[FileStorage]]) -> tuple[Content, str | None, bytes | None, list[str]] | str:
     """The event's content, its payload to keep, its picture, and warnings of mistyped fields; or a challenge."""
-    payload = event.payload
+    payload, files = event
     if challenge := challenges.of_payload(payload):
         return challenge
     webhook = cast(Webhook, current().webhook)
     ignored = () if webhook.title_template else (name for name in payload if name.lower() not in KNOWN)
     mistyped = warnings(ignored, FIELDS)
     content, picture = alerts.rendered(webhook, payload), None
-    if event.files:
-        content, picture = pictures.with_first(content, event.files)
+    if files:
+        content, picture = pictures.with_first(content, files)
     return content, alerts.kept_payload(payload), picture, mistyped
 
 
