@@ -152,10 +152,7 @@ def password_mark(email: str) -> str:
 
 
 def with_password(email: str, password: str) -> Account | None:
-    """The account, if the password is its own. An unknown address takes as long as a wrong password.
-
-    Call inside `hashing()`.
-    """
+    """The account, if the password is its own; takes as long for an unknown address. Call inside `hashing()`."""
     account = Account.enabled(normalized(email))
     expected = (account and account.password_hash) or NOBODYS_PASSWORD
     return account if check_password_hash(expected, password) else None

@@ -49,10 +49,7 @@ NEW = {
 
 
 def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
-    """A new alert with the `settings` given, as for `change_alert`; a name is among them.
-
-    `Refused` (400) when a value is wrong or the account has as many as it may have.
-    """
+    """A new alert with a name and other `settings` of `change_alert`; `Refused` (400) if wrong, or one too many."""
     values = {**NEW, **checked(settings)}
     with transaction(account_seq):
         if alert_events.count_alerts(account_seq) >= MAX_ALERTS:

@@ -69,10 +69,7 @@ def find(token: str) -> Question:
 
 
 def press(token: str, undoes: bool = False) -> None:
-    """Take the press of the button with this token, or undo it, if it is one that mutes.
-
-    `Refused` (404) if there is none or it has expired; (409) if the notification has an answer already.
-    """
+    """Press this button, or undo that, if it mutes; `Refused`: (404) if it is gone, (409) if there is an answer."""
     found = find(token)  # first without the writers' lock: a guessed token must not delay them
     with copies.writing(found.button.account_seq, [found.button.notification_seq]):
         question = find(token)
@@ -87,10 +84,7 @@ def press(token: str, undoes: bool = False) -> None:
 
 
 def answer(account: Account, notification_id: str, position: int) -> None:
-    """Answer in the web app with the button at this place among the actions.
-
-    `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
-    """
+    """Answer in the web app with the action at this place; `Refused`: (404, 400) without it, (409) if too late."""
     with copies.writing(account.seq, notifications.find_seqs(account.seq, [notification_id])):
         since = history_begin(account.plan, clock.now_ms())
         entry = existing(notifications.find(account.seq, notification_id, since))

@@ -28,10 +28,7 @@ def token_of(notification_id: str, device_id: str, position: int | None) -> str:
 
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
-    """Store tokens for the notification's buttons on these devices; call inside `transaction()`.
-
-    Tokens that a device has already keep their expiry.
-    """
+    """Store tokens for its buttons on these devices, as far as they have none yet; call inside `transaction()`."""
     content = notification.content
     if content.actions or content.acknowledge:
         positions = _with_tokens(content)

@@ -26,10 +26,7 @@ class Written(NamedTuple):
 
 
 def ring(account: Account, written: Written, device_ids: Collection[str], now: int) -> Sent:
-    """Send the notification to these devices of the account, as a request with an API key would.
-
-    `Refused` (400) names the wrong field: one of `Written`, or `devices`.
-    """
+    """Send it to these devices of the account, as a request would; `Refused` (400) names a field, or `devices`."""
     content = _content(written, account.time_zone, now)
     known = {device.id for device in Device.of_account(account.seq)}
     chosen = known & set(device_ids)

@@ -95,8 +95,7 @@ def _check_form(name: str, value: Any) -> None:
 def apply(account: Account, file: File, now: int, prune: bool = False, dry_run: bool = False) -> list[str]:
     """Make the account as the file says, all or nothing, and return a line for each change.
 
-    With `prune`, what the file does not name is removed; with `dry_run`, nothing is changed. `Refused` names the
-    line.
+    With `prune`, what the file does not name is removed; with `dry_run`, nothing changes. `Refused` names the line.
     """
     said, before = list[str](), definitions.account_fields(account)
     change_account = definitions.account_change(account, file.account, now)  # may take long

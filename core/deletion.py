@@ -25,10 +25,7 @@ DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_s
 
 
 def delete_notification(account_seq: int, notification_id: str, own_key: int | None = None) -> None:
-    """Delete a notification, also from its digest.
-
-    `Refused` (404) when the account has none with that id, or `own_key` did not send it.
-    """
+    """Delete a notification, also from its digest; `Refused` (404) if there is none, or `own_key` did not send it."""
     if not delete_several(account_seq, [notification_id], own_key):
         raise Refused(404)
 
@@ -62,10 +59,7 @@ def delete_history(account: Account, day: str) -> int:
 
 
 def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> int:
-    """Delete a metric, or without `metric_id` a whole project; returns how many values it had.
-
-    `Refused` (404) when the account has no such metric.
-    """
+    """Delete a metric, or (None) a whole project; returns the number of values. `Refused` (404) if there is none."""
     deleted = _delete_values(account.seq, project_id, metric_id)
     if not deleted:
         what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"

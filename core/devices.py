@@ -93,10 +93,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
 
 
 def ask_to_confirm(device: Device, now: int) -> None:
-    """Mail the link that confirms this address, which gets nothing before; call inside `transaction()`.
-
-    `Refused` (429) if the account got too many mails lately.
-    """
+    """Mail the link that confirms this address; call inside `transaction()`. `Refused` (429) after too many mails."""
     mail_limits.check(device.account_seq, now)
     device.change(confirm_by=now + CONFIRMED_WITHIN_MS)
     mails.add(device.account_seq, "confirm", device.seq, "", now)
@@ -105,10 +102,7 @@ def ask_to_confirm(device: Device, now: int) -> None:
 def add_device_to_show(
     account_seq: int, registration: dict[str, Any], session_token: str, now: int, origin: str | None = None
 ) -> Device:
-    """A new device, whose topic or secret `take_once` gives once to the browser with this session.
-
-    `origin` is where its owner has the web app open.
-    """
+    """A new device of an owner at `origin`; `take_once` gives its topic or secret to the browser of this session."""
     with transaction(EVERYBODY, account_seq):
         device = add_device(account_seq, registration, now)
         if shown := device.topic or device.secret:
@@ -134,15 +128,12 @@ def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Dev
 
 
 class Browser(NamedTuple):
-    """A browser of an owner, as its page describes it.
-
-    `token` was given to it at an earlier visit; `origin` is where it has the web app open.
-    """
+    """A browser of an owner, as its page describes it."""
 
     subscription: Any
-    token: str | None
+    token: str | None  # that it was given at an earlier visit
     name: str
-    origin: str
+    origin: str  # where it has the web app open
 
 
 def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int) -> tuple[Device, str | None]:
@@ -172,10 +163,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
 
 
 def resync(device: Device, subscription: Any) -> None:
-    """Give the device the new subscription that its service worker sends.
-
-    Raises `Refused` (401) if the device was removed, (409) if another one has that subscription.
-    """
+    """Give the device its worker's new subscription; `Refused`: (401) if it was removed, (409) if another has it."""
     values = push.provider_of(BROWSER).checked_address({"subscription": subscription})
     with transaction(device.account_seq):
         if Device.find(device.account_seq, device.id) is None:
@@ -201,8 +189,7 @@ def _move(device: Device, values: dict[str, Any]) -> None:
 def change_device(account_seq: int, device_id: str, settings: dict[str, Any], key_seq: int | None = None) -> Device:
     """Change the name, the least priority to push, the quiet hours and a channel's role, as far as they are sent.
 
-    For its owner, or for the API key that added it. `Refused` (400) names a wrong value, (404) if there is no such
-    device.
+    For its owner, or for the API key that added it. `Refused`: (400) names a wrong value, (404) without the device.
     """
     values = _settings(settings)
     with transaction(account_seq):

@@ -19,10 +19,7 @@ def reset() -> None:
 
 
 def pause(webhook: Webhook, requests: int) -> None:
-    """Make the alert inactive after `requests` requests within a minute; tell its owner once, quiet hours or not.
-
-    If that cannot be written, a background thread writes it as soon as possible.
-    """
+    """Make the alert inactive after so many requests within a minute, and tell its owner; later if writing fails."""
     if webhook.alert_seq in _unwritten:
         return
     try:

@@ -43,10 +43,7 @@ def reset() -> None:
 
 
 def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
-    """Note a ping: `success`, `fail`, or `start` or `log`, which change no state.
-
-    `Refused` (404) if the heartbeat was deleted while the body arrived.
-    """
+    """Note a `success` or `fail`, or a `start` or `log`, which change no state; `Refused` (404) if it is gone."""
     with transaction(*copies.accounts_for(pinged)):
         now, beat = clock.now_ms(), existing(heartbeats.one(pinged.seq))
         keep_ping(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
