@@ -1,10 +1,15 @@
 """A stream's messages over a WebSocket (RFC 6455), a text frame each; wsproto knows the frames.
 
-What the client sends is read for pings and its end alone. Must not know what the messages are.
+What the client sends is read for pings and its end alone. Imported for the first of them: wsproto takes 20 ms to
+import. Must not know what the messages are.
 """
 
 import base64
 from typing import Any
+
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import CloseConnection, Message, Ping, TextMessage
+from wsproto.utilities import LocalProtocolError, generate_accept_token
 
 from process.streams import Ended, Framing
 
@@ -23,8 +28,6 @@ def is_key(value: str) -> bool:
 
 def accept(key: str) -> str:
     """What proves that the handshake was understood."""
-    from wsproto.utilities import generate_accept_token
-
     return generate_accept_token(key.encode()).decode()
 
 
@@ -32,15 +35,11 @@ class WebSocket(Framing):
     """Messages in text frames."""
 
     def __init__(self) -> None:
-        from wsproto.connection import Connection, ConnectionType
-
         self.frames = Connection(ConnectionType.SERVER)
         self.data_bytes = 0  # of the client's message so far
 
     def frame(self, message: bytes) -> bytes:
         """The message in a frame."""
-        from wsproto.events import TextMessage
-
         return bytes(self.frames.send(TextMessage(message.decode())))
 
     def end(self) -> bytes:
@@ -49,8 +48,6 @@ class WebSocket(Framing):
 
     def received(self, data: bytes) -> bytes:
         """The answers to the client's pings; raises `Ended` when it closes or breaks the rules."""
-        from wsproto.events import CloseConnection, Message, Ping
-
         answers = b""
         self.frames.receive_data(data)
         for event in self.frames.events():
@@ -73,9 +70,6 @@ class WebSocket(Framing):
             self.data_bytes = 0
 
     def _close(self, code: int) -> bytes:
-        from wsproto.events import CloseConnection
-        from wsproto.utilities import LocalProtocolError
-
         try:
             return bytes(self.frames.send(CloseConnection(code)))
         except LocalProtocolError:  # it is closing already

@@ -12,7 +12,7 @@ from werkzeug.http import http_date
 
 from core import subscriptions
 from core.streams import Empty, Subscription, Writer, hub
-from process import clock, websocket
+from process import clock
 from process.streams import Framing, HandOver, Source, Stream
 from web import cross_origin
 from web.context import current, request
@@ -42,6 +42,8 @@ def refuse_method() -> Response:
 
 def stream_frames(topics: str) -> Response:
     """GET /{topics}/ws."""
+    from process import websocket
+
     key = request.headers.get("Sec-WebSocket-Key", "")
     asks = request.headers.get("Upgrade", "").lower() == "websocket" and websocket.is_key(key)
     if not asks or request.headers.get("Sec-WebSocket-Version") != websocket.VERSION:
