@@ -29,12 +29,7 @@ def _pause() -> None:
 
 
 def take(
-    database: Path,
-    address: str,
-    tell: Callable[[str], object],
-    pause: Callable[[], object] = _pause,
-    max_wait_s: float = MAX_WAIT_S,
-    note: str = "",
+    database: Path, address: str, tell: Callable[[str], object], max_wait_s: float = MAX_WAIT_S, note: str = ""
 ) -> None:
     """Take the lock for this process and its forks, or wait until the service that has it ends.
 
@@ -49,7 +44,7 @@ def take(
         if holder != told:
             tell(f"Another Pocketbell ({holder}) is using the database {database}: waiting for it to stop.")
             told = holder
-        pause()
+        _pause()
 
 
 def note_of_service(database: Path) -> str:

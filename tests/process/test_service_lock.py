@@ -136,11 +136,12 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, moved_clock, holder):
+def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, moved_clock, holder, monkeypatch):
+    monkeypatch.setattr(service_lock, "_pause", lambda: moved_clock.advance(1))
     told, database = [], tmp_path / "pocketbell.db"
     begun = moved_clock.monotonic
     with pytest.raises(service_lock.InUse) as stopped:
-        service_lock.take(database, "", told.append, lambda: moved_clock.advance(1))
+        service_lock.take(database, "", told.append)
     who = f"Another Pocketbell (process {holder.pid}, http://127.0.0.1:8000) is using the database {database}"
     assert (told, str(stopped.value)) == ([f"{who}: waiting for it to stop."], f"{who}: stop it first.")
     assert moved_clock.monotonic - begun == 60
