@@ -35,7 +35,6 @@ MAX_RUNNING = 12  # threads that do not wait: fewer share too few commits, more 
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
-MAX_LINGERING = 100
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -57,8 +56,7 @@ class ThreadedWorker(Worker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connections = set[Connection]()  # all that are open, but for those in the state LINGERING
-        self.lingering = set[Connection]()
+        self.connections = set[Connection]()  # all that are open
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
         self.queue = deque[Connection]()  # behind the others that are ready, with a byte in a pipe for each
         self.long = LongTurns()
@@ -66,6 +64,7 @@ class ThreadedWorker(Worker):
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
         self.threads, self.starting = dict[int, bool](), threading.Lock()  # by id: whether it waits in a request
+        self.own = threading.local()  # `connection`: the one that this thread serves
         self.idle = list[None]()  # an entry for each thread that waits for work
         self.is_over = False
         self.ends_s = math.inf  # when connections without a request end, because the worker stops
@@ -236,8 +235,8 @@ class ThreadedWorker(Worker):
                 self.poller.watch(fd)
 
     def _drop_silent(self) -> bool:
-        """End the connection that has been silent for longest, or sent half a request; whether there was one."""
-        for state in (SILENT, UNFINISHED):
+        """End the oldest connection that has its answer, is silent or sent half a request; whether there was one."""
+        for state in (LINGERING, SILENT, UNFINISHED):
             for connection in self.waiting.copy().values():
                 if connection.state == state and self._takes(connection):
                     self._end(connection)
@@ -260,7 +259,6 @@ class ThreadedWorker(Worker):
     def _leave(self, connection: Connection) -> None:
         """Forget a connection that ends or is handed over; its turn and its place go to others."""
         self.connections.discard(connection)
-        self.lingering.discard(connection)
         self._put(*self.long.end(connection))
         self._accept_again()
 
@@ -270,14 +268,11 @@ class ThreadedWorker(Worker):
         TCP resets a connection that is closed with unread data.
         """
         connection.answer = None
-        if len(self.lingering) >= MAX_LINGERING:
-            return self._end(connection)
         try:
             connection.shutdown(socket.SHUT_WR)
         except OSError:
             return self._end(connection)
-        self._leave(connection)
-        self.lingering.add(connection)
+        self._put(*self.long.end(connection))
         return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
 
     def make_way(self) -> None:
@@ -285,12 +280,13 @@ class ThreadedWorker(Worker):
         if (own_id := threading.get_ident()) in self.threads:
             self.threads[own_id] = True
             self._start_thread()
-        self._put(*self.long.end_own())
+            self._put(*self.long.end(self.own.connection))
 
     # --- one request ---
 
     def _serve(self, connection: Connection) -> None:
         """Go on with a connection that is this thread's, until it waits again or is closed."""
+        self.own.connection = connection
         state, connection.state = connection.state, ""
         try:
             if state == LINGERING:

@@ -13,10 +13,10 @@ MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256
 
 
 class LongTurns:
-    """The connections with long requests: at most `MAX_LONG` have a turn, which `end` or `end_own` ends."""
+    """The connections with long requests: at most `MAX_LONG` have a turn, which `end` ends."""
 
     def __init__(self) -> None:
-        self.running = dict[Connection, int]()  # with the id of the thread that serves each
+        self.running = set[Connection]()
         self.waiting = dict[str, deque[Connection]]()  # by client; the next client is the first
         self.lock = threading.Lock()
 
@@ -24,7 +24,7 @@ class LongTurns:
         """Take a turn, or keep it; False if the connection must wait, until a later `end` returns it."""
         with self.lock:
             if connection in self.running or (len(self.running) < MAX_LONG and not self.waiting):
-                self.running[connection] = threading.get_ident()
+                self.running.add(connection)
                 return True
             self.waiting.setdefault(connection.client, deque()).append(connection)
         return False
@@ -42,26 +42,13 @@ class LongTurns:
         if not self.running:
             return []
         with self.lock:
-            self.running.pop(connection, None)
-            return self._next()
-
-    def end_own(self) -> list[Connection]:
-        """As `end`, for the connection that this thread serves."""
-        if not self.running:
-            return []
-        thread = threading.get_ident()
-        with self.lock:
-            for connection in [one for one, its_thread in self.running.items() if its_thread == thread]:
-                del self.running[connection]
-            return self._next()
-
-    def _next(self) -> list[Connection]:
-        admitted = list[Connection]()
-        while self.waiting and len(self.running) < MAX_LONG:
-            client, connections = next(iter(self.waiting.items()))
-            admitted.append(connections.popleft())
-            self.running[admitted[-1]] = 0  # until a thread serves it
-            del self.waiting[client]
-            if connections:
-                self.waiting[client] = connections  # behind the other clients
+            self.running.discard(connection)
+            admitted = list[Connection]()
+            while self.waiting and len(self.running) < MAX_LONG:
+                client, connections = next(iter(self.waiting.items()))
+                admitted.append(connections.popleft())
+                self.running.add(admitted[-1])
+                del self.waiting[client]
+                if connections:
+                    self.waiting[client] = connections  # behind the other clients
         return admitted
