@@ -1,7 +1,7 @@
 """Connections that stay open for what is to come: all in one thread, beside those that answer requests.
 
 A request thread checks a request, answers with `HandOver`, and is free again: gunicorn's worker (gunicorn_worker.py)
-gives the connection to a `Hub`. Without connections the hub has no thread. Must not know what is streamed.
+gives the connection to a `Hub`, whose thread begins with the first. Must not know what is streamed.
 """
 
 import contextlib
@@ -92,7 +92,7 @@ class Feed(Protocol):
         """Write down what the connections of these have taken."""
 
     def close(self) -> None:
-        """The hub's thread ends."""
+        """There is no source any more."""
 
 
 class HandOver(Exception):
@@ -131,12 +131,8 @@ class Stream:
         return self.connection.fileno()
 
     def serve(self, now_s: float) -> None:
-        """Write what there is, and a sign of life if it is time."""
+        """Write a sign of life if it is time, and messages until the client takes no more; raises `OSError`."""
         self._keep_alive(now_s)
-        self._write(now_s)
-
-    def _write(self, now_s: float) -> None:
-        """Write what there is, message after message, until the client takes no more; raises `OSError`."""
         self.is_unfinished = False
         for _ in range(MESSAGES_AT_ONCE):
             self._send(now_s)
@@ -201,14 +197,6 @@ class Stream:
         log.info("stream", extra={"fields": self.fields | {"bytes": self.sent, "messages": self.messages, "ms": ms}})
 
 
-def _pipe() -> tuple[int, int]:
-    """A pipe's ends for reading and writing, neither of which ever blocks."""
-    ends = os.pipe()
-    for end in ends:
-        os.set_blocking(end, False)
-    return ends
-
-
 def _is_any_full(taken: Counter[int], wanted: Iterable[int], limit: int) -> bool:
     return any(taken[one] >= limit for one in wanted)
 
@@ -227,7 +215,7 @@ class Hub:
         self.is_stopping = False
         self.woken = deque[int]()  # the owners that there are new messages for
         self.pause, self.worked_s = threading.Event(), 0.0  # after a round that took so long; `stop` ends it
-        self._wakes: tuple[int, int] | None = None
+        self.wakes: tuple[int, int] | None = None  # a pipe, made with the thread: a fork must not share it
 
     # --- called by other threads ---
 
@@ -252,8 +240,9 @@ class Hub:
             self.reserved.pop(stream.source, None)
             self.arriving.append(stream)
             if self.thread is None:
-                self._wakes = self._wakes or _pipe()
-                self.thread = threading.Thread(target=self._run, name="streams", daemon=True)
+                self.wakes = os.pipe()
+                os.set_blocking(self.wakes[1], False)
+                self.thread = threading.Thread(target=self._run, args=(self.wakes[0],), name="streams", daemon=True)
                 self.thread.start()
         for owner in stream.source.owners:
             self.wake(owner)
@@ -265,9 +254,9 @@ class Hub:
             self._wake_thread()
 
     def _wake_thread(self) -> None:
-        if self._wakes:
+        if self.wakes:
             with contextlib.suppress(BlockingIOError):  # it wakes up already
-                os.write(self._wakes[1], b"\0")
+                os.write(self.wakes[1], b"\0")
 
     def stop(self) -> None:
         """End all streams soon; a signal's handler may call it, so it takes no lock."""
@@ -283,13 +272,12 @@ class Hub:
 
     # --- the thread ---
 
-    def _run(self) -> None:
-        assert self._wakes  # noqa: S101
+    def _run(self, wakes: int) -> None:
         with selectors.DefaultSelector() as selector:
-            selector.register(self._wakes[0], selectors.EVENT_READ)
+            selector.register(wakes, selectors.EVENT_READ)
             looked_s = clock.monotonic_s()
-            while self._goes_on():
-                readable = self._wait(selector)
+            while not self.is_stopping:
+                readable = self._wait(selector, wakes)
                 self._admit(selector)
                 for stream in readable:
                     self._do(selector, stream, stream.read)
@@ -301,32 +289,24 @@ class Hub:
                         self._look(selector, self.streams, is_woken=False)
                     self._write(selector)
                 self.worked_s = clock.monotonic_s() - began_s
-            if self.is_stopping:  # else another thread may have begun already
-                for stream in [*self.streams, *self.arriving]:
-                    self._end(selector, stream)
-                self._settle()
+                if not self.streams:
+                    self.feed.close()
+            for stream in [*self.streams, *self.arriving]:
+                self._end(selector, stream)
+            self._settle()
             self.feed.close()
 
-    def _goes_on(self) -> bool:
-        """Whether there is anything to do; if not, the thread ends, and the next stream begins another one."""
-        with self.lock:
-            if self.is_stopping or not (self.streams or self.arriving):
-                self.thread = self.thread if self.is_stopping else None  # `finish` waits for it
-                return False
-            return True
-
-    def _wait(self, selector: selectors.BaseSelector) -> list[Stream]:
+    def _wait(self, selector: selectors.BaseSelector, wakes: int) -> list[Stream]:
         """Wait until there is something to do; returns the streams whose clients sent something."""
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
         if is_unfinished:  # the threads that answer requests need the interpreter too
             self.pause.wait(max(PAUSE_S, self.worked_s))
-        events = selector.select(0 if is_unfinished else LOOKED_EVERY_S)
+        pause_s = LOOKED_EVERY_S if self.streams or self.arriving else None
+        events = selector.select(0 if is_unfinished else pause_s)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
-        streams = [one for one in ready if isinstance(one, Stream)]
-        if len(streams) < len(ready) and self._wakes:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wakes[0], 4_096)
-        return streams
+        if wakes in ready:
+            os.read(wakes, 4_096)
+        return [one for one in ready if isinstance(one, Stream)]
 
     def _admit(self, selector: selectors.BaseSelector) -> None:
         """Take up new streams; of each key the oldest make room."""

@@ -122,13 +122,17 @@ def test_the_hub_polls_for_new_messages(hub, connect):
     wait_until(lambda: hub.feed.looks > 2)
 
 
-def test_without_streams_there_is_no_thread_and_the_next_begins_one(hub, connect):
+def test_without_streams_the_thread_holds_nothing_and_looks_for_nothing_until_the_next_begins(hub, connect):
     assert hub.thread is None
-    for number in range(3):
+    for _ in range(3):
         client = connect(Tape(b"one\n"))
         assert client.recv(100) == b"one\n"
+        hub.feed.closed = 0
         client.close()
-        wait_until(lambda number=number: hub.thread is None and hub.feed.closed == number + 1)
+        wait_until(lambda: hub.feed.closed)
+        looks = hub.feed.looks
+        hub.thread.join(0.05)
+        assert hub.thread.is_alive() and not hub.streams and hub.feed.looks == looks
 
 
 def test_a_sign_of_life_comes_when_nothing_else_does(connect, monkeypatch):
