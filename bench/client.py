@@ -1,25 +1,24 @@
-"""Load over HTTP from a process of its own: wrk or, where there is none, this module.
-
-`python -m bench.client PORT CONNECTIONS SECONDS FILE` prints the results in the format of the script for wrk.
-"""
+"""Load over HTTP, from a process of its own: on another core than the service, if there is one."""
 
 import http.client
 import itertools
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from os import getpid
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.measure import EVENT, MESSAGE, METRICS, ROOT, keep_off_service, percentile
+from bench.measure import EVENT, MESSAGE, METRICS, alert_codes, keep_off_service, people, percentile, record
+from tests.support.processes import cpu_s
 
 JSON = "application/json"
+ACCOUNTS, KEYS, ALERTS, NOTIFICATIONS = 40, 5, 50, 60  # keys and so on of each; so many that no limit refuses one
+
+Answers = list[tuple[float, int, bool]]  # ms, status, whether it says pending
+sender = ProcessPoolExecutor(1, get_context("spawn"))
 
 
 class Request(NamedTuple):
@@ -49,113 +48,86 @@ def requests_of(keys: Sequence[str], codes: Sequence[str]) -> dict[str, list[Req
     }
 
 
-class Load(NamedTuple):
-    """The results of sending requests for some seconds."""
+def requests_in(place: object) -> dict[str, list[Request]]:
+    """Fill a service's database with accounts; the requests of each kind for them."""
+    from store import database
 
-    answered: int
-    bad: int
-    seconds: float
+    database.open_database(place)
+    persons = people(ACCOUNTS, KEYS)
+    for person in persons:
+        record(person, NOTIFICATIONS)
+    codes = [code for person in persons for code in alert_codes(person.seq, ALERTS)]
+    database.close()
+    return requests_of([person.keys[number] for number in range(KEYS) for person in persons], codes)
+
+
+class Load(NamedTuple):
+    """What sending for some seconds saw."""
+
+    per_s: float  # of those that were taken
+    cpu_us: float  # of the server, for each of these
     p50_ms: float
     p99_ms: float
-    pending: int = 0  # responses that say pending
-
-    @property
-    def per_s(self) -> float:
-        """Requests per second."""
-        return self.answered / self.seconds
+    failed: float  # the share of all
+    answered: int = 0
+    pending: int = 0  # answers that say so
 
 
-SCRIPT = """
-local number, requests = 0, {}
-pending = 0
-local threads = {}
-function setup(thread) table.insert(threads, thread) end
-function init(args)
-%s
-end
-function request()
-  number = number %% #requests + 1
-  return requests[number]
-end
-%s
-function done(summary, latency)
-  local e, pending = summary.errors, 0
-  for _, thread in ipairs(threads) do pending = pending + (thread:get("pending") or 0) end
-  io.write(string.format('\\nLOAD [%%d,%%d,%%f,%%f,%%f,%%d]\\n', summary.requests,
-    e.connect + e.read + e.write + e.status + e.timeout, summary.duration / 1e6,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, pending))
-end
-"""
-COUNT_PENDING = """
-function response(status, headers, body)
-  if body:find('"pending"', 1, true) then pending = pending + 1 end
-end
-"""
+class Client(NamedTuple):
+    """Sends a list of requests in turn over persistent connections to a server with these processes.
 
-
-class Client:
-    """Sends a list of requests in turn over persistent connections, from its own process: wrk, or `bench.client`.
-
-    The process runs on another core than the service, if there is one. An answer that is not a 2xx is an error,
-    unless it is to be counted (`may_fail`).
+    An answer that is not a 2xx is an error, unless it is to be counted (`may_fail`).
     """
 
-    def __init__(
-        self,
-        scratch: Path,
-        port: int,
-        requests: Sequence[Request],
-        count_pending: bool = False,
-        may_fail: bool = False,
-    ) -> None:
-        self.port, self.may_fail = port, may_fail
-        handle, name = tempfile.mkstemp(dir=scratch)
-        os.close(handle)
-        self.file = Path(name)
-        self.wrk = shutil.which("wrk")
-        if self.wrk:
-            lines = [f"  requests[{place}] = {_lua(one)}" for place, one in enumerate(requests, 1)]
-            self.file.write_text(SCRIPT % ("\n".join(lines), COUNT_PENDING if count_pending else ""))
-        else:
-            self.file.write_text(json.dumps(requests))
+    port: int
+    requests: Sequence[Request]
+    pids: Sequence[int] = ()
+    may_fail: bool = False
 
     def run(self, connections: int, seconds: int) -> Load:
         """Send for that many seconds."""
-        load = self.start(connections, seconds)
-        return load()
+        return self.start(connections, seconds)()
 
     def start(self, connections: int, seconds: int) -> Callable[[], Load]:
         """Start sending, and return a function that waits for the end."""
-        own = [sys.executable, "-m", "bench.client", str(self.port), str(connections), str(seconds), str(self.file)]
-        flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
-        command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        keep_off_service(process.pid)
+        before = self._cpu_s()
+        sending = sender.submit(send, self.port, self.requests, connections, seconds)
 
         def wait() -> Load:
-            out, error = process.communicate(timeout=seconds + 60)
-            line = next((one for one in out.splitlines() if one.startswith("LOAD ")), None)
-            if line is None:
-                raise AssertionError(f"The client failed: {out} {error}")
-            load = Load(*json.loads(line.removeprefix("LOAD ")))
-            if not load.answered or load.bad >= max(1, load.answered * self.may_fail):
-                raise AssertionError(f"{load.bad} of {load.answered} answers are not 2xx: the figures mean nothing.")
-            return load
+            seen, took_s = sending.result(seconds + 60)
+            used_us = (self._cpu_s() - before) * 1e6
+            taken = sum(200 <= status < 300 for _, status, _ in seen)
+            if not taken or (taken < len(seen) and not self.may_fail):
+                raise AssertionError(f"{taken} of {len(seen)} answers are 2xx: the figures mean nothing.")
+            times = [ms for ms, _, _ in seen]
+            tail = percentile(times, 0.5), percentile(times, 0.99), 1 - taken / len(seen)
+            pending = sum(is_pending for _, _, is_pending in seen)
+            return Load(taken / took_s, used_us / taken, *tail, len(seen), pending)
 
         return wait
 
-
-def _lua(request: Request) -> str:
-    headers = ", ".join(f"[{json.dumps(name)}] = {json.dumps(value)}" for name, value in request.headers.items())
-    body = json.dumps(request.body) if request.body else "nil"
-    return f"wrk.format({json.dumps(request.method)}, {json.dumps(request.path)}, {{{headers}}}, {body})"
+    def _cpu_s(self) -> float:
+        return sum(cpu_s(pid) for pid in self.pids if Path(f"/proc/{pid}").exists())
 
 
-# --- without wrk ------------------------------------------------------------------------------------------
+# --- in the process that sends ------------------------------------------------------------------------------
 
 
-def send(port: int, requests: list[Request], turn: itertools.count, ends_s: float, seen: list) -> None:
-    """Send on one connection until the time is over; append (ms, status, whether it is pending) of each response."""
+def send(port: int, requests: Sequence[Request], connections: int, seconds: int) -> tuple[Answers, float]:
+    """Send on so many connections; all answers, and the seconds that it took."""
+    keep_off_service(getpid())
+    seen: Answers = []
+    began, turn = time.monotonic(), itertools.count()
+    work = (port, requests, turn, began + seconds, seen)
+    threads = [threading.Thread(target=_send_on, args=work) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return seen, time.monotonic() - began
+
+
+def _send_on(port: int, requests: Sequence[Request], turn: itertools.count, ends_s: float, seen: Answers) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     while time.monotonic() < ends_s:
         one, began = requests[next(turn) % len(requests)], time.monotonic()
@@ -167,25 +139,3 @@ def send(port: int, requests: list[Request], turn: itertools.count, ends_s: floa
             status, body = 0, b""
             connection.close()
         seen.append(((time.monotonic() - began) * 1000, status, b'"pending"' in body))
-
-
-def main(port: int, connections: int, seconds: int, file: str) -> None:
-    """Print the results in the format of the script for wrk."""
-    requests = [Request(*one) for one in json.loads(Path(file).read_text())]
-    seen: list[tuple[float, int, bool]] = []
-    began, turn = time.monotonic(), itertools.count()
-    work = (port, requests, turn, began + seconds, seen)
-    threads = [threading.Thread(target=send, args=work) for _ in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    times = [ms for ms, _, _ in seen]
-    bad = sum(not 200 <= status < 300 for _, status, _ in seen)
-    pending = sum(is_pending for _, _, is_pending in seen)
-    elapsed_s = time.monotonic() - began
-    print("LOAD", json.dumps([len(seen), bad, elapsed_s, percentile(times, 0.5), percentile(times, 0.99), pending]))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]), sys.argv[4])

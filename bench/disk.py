@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import measure
-from bench.client import Client, Load, Request, requests_of
+from bench.client import Client, Load, requests_in
 from bench.measure import Row, ratio
 from tests.support.server import Server
 
@@ -61,18 +61,10 @@ def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
     for name in ("unstored", "one-commit"):
         servers[name] = Server(scratch / name, under=(sys.executable, "-m", "bench.variant", name), **slow)
     with measure.running(*servers.values()):
-        clients = {name: Client(scratch, server.port, sends(server)) for name, server in servers.items()}
+        sends = {name: requests_in(server.data_dir / "pocketbell.db")["send"] for name, server in servers.items()}
+        clients = {name: Client(server.port, sends[name]) for name, server in servers.items()}
         slices = {name: partial(client.run, CLIENTS, SECONDS) for name, client in clients.items()}
         return measure.in_rounds(slices, ROUNDS)
-
-
-def sends(server: Server) -> list[Request]:
-    """Sends with a hundred keys, so that no rate limit refuses one."""
-    from store import database
-
-    database.open_database(server.data_dir / "pocketbell.db")
-    keys = [key for person in measure.people(20, 5) for key in person.keys]
-    return requests_of(keys, [])["send"]
 
 
 if __name__ == "__main__":

@@ -11,28 +11,21 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from bench import measure
-from bench.client import Client, requests_of
+from bench.client import Client, Load, requests_in
 from bench.measure import Row
 from tests.support.processes import children, cpu_s
 from tests.support.server import Server
 from torture.scale_servers import NAME, PostgreSql, missing
 
 ROUNDS, SECONDS, CONNECTIONS = 5, 2, 16
-ACCOUNTS, KEYS = 40, 5
 INGEST = "1000000"
 KINDS = ("send", "event", "list of 50", "stats")
 SQLITE, ALONE, TOGETHER = "SQLite 1x32", "PostgreSQL 1x32", "PostgreSQL and Redis 2x16"
 
 
-class Slice(NamedTuple):
-    """What a slice took: requests per second, and CPU a request in µs of the service and of the servers."""
-
-    per_s: float
-    service_us: float
-    servers_us: float
+Slice = tuple[Load, float]  # and the CPU of PostgreSQL and Redis for a request, in µs
 
 
 class Engine:
@@ -45,27 +38,18 @@ class Engine:
 
     def fill(self, place: Path | str) -> None:
         """Make accounts in its database, and the requests that are sent for them."""
-        from store import database
+        from store.database import ServerUrl
 
-        where = place if isinstance(place, Path) else database.ServerUrl(place, 2)
-        database.open_database(where)
-        persons = measure.people(ACCOUNTS, KEYS)
-        for person in persons:
-            measure.record(person, 60)
-        codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
-        database.close()
-        keys = [key for number in range(KEYS) for key in (person.keys[number] for person in persons)]
-        wanted = requests_of(keys, codes)
-        self.clients = {kind: Client(self.scratch, self.service.port, wanted[kind]) for kind in KINDS}
+        wanted = requests_in(place if isinstance(place, Path) else ServerUrl(place, 2))
+        pids = children(self.service.process.pid)
+        self.clients = {kind: Client(self.service.port, wanted[kind], pids) for kind in KINDS}
 
     def slice(self, kind: str) -> Slice:
         """Send requests of one kind for some seconds."""
-        pids = children(self.service.process.pid)
-        before, servers = _cpu(pids), self.servers()
-        of_servers = _cpu(servers)
+        servers = self.servers()
+        before = _cpu(servers)
         load = self.clients[kind].run(CONNECTIONS, SECONDS)
-        used, by_servers = _cpu(pids) - before, _cpu(servers) - of_servers
-        return Slice(load.per_s, used / load.answered * 1e6, by_servers / load.answered * 1e6)
+        return load, (_cpu(servers) - before) / load.answered * 1e6
 
 
 def _cpu(pids: list[int]) -> float:
@@ -116,13 +100,15 @@ def _compared(kind: str, seen: dict[str, list[Slice]]) -> Iterator[Row]:
     usual = seen[SQLITE]
     for name in (ALONE, TOGETHER):
         mine = seen[name]
-        cpu = statistics.median(a.service_us / b.service_us for a, b in zip(mine, usual, strict=True))
-        rate = statistics.median(a.per_s / b.per_s for a, b in zip(mine, usual, strict=True))
-        numbers = [statistics.median(values) for values in zip(*mine, strict=True)]
-        of_sqlite = [statistics.median(values) for values in zip(*usual, strict=True)]
+        pairs = [(a, b) for (a, _), (b, _) in zip(mine, usual, strict=True)]
+        cpu = measure.ratio([(a.cpu_us, b.cpu_us) for a, b in pairs])
+        rate = measure.ratio([(a.per_s, b.per_s) for a, b in pairs])
+        cpu_us, of_sqlite_us = (statistics.median(one.cpu_us for one, _ in slices) for slices in (mine, usual))
+        per_s, of_sqlite_per_s = (statistics.median(one.per_s for one, _ in slices) for slices in (mine, usual))
+        servers_us = statistics.median(of_servers for _, of_servers in mine)
         more = (
-            f"{numbers[1]:.0f} µs, SQLite {of_sqlite[1]:.0f}; servers {numbers[2]:.0f} µs;"
-            f" {numbers[0]:,.0f}/s, SQLite {of_sqlite[0]:,.0f}"
+            f"{cpu_us:.0f} µs, SQLite {of_sqlite_us:.0f}; servers {servers_us:.0f} µs;"
+            f" {per_s:,.0f}/s, SQLite {of_sqlite_per_s:,.0f}"
         )
         must, moonshot = (1.6, 1.4) if kind in ("send", "event") else (1.5, 1.2)
         yield measure.at_most(f"{kind}, {name}: service CPU / SQLite's", cpu, must, moonshot, more=more)

@@ -1,6 +1,6 @@
 """CPU of handing a push to its provider: the request, its encryption, HTTP/2 over TLS, and reading the answer.
 
-The provider answers at once, in its own process (`http2_provider.py`); nothing is stored. Eight threads push at the
+The provider answers at once, in its own process (`provider.py`); nothing is stored. Eight threads push at the
 same time, each over its own connection, as those of the service do.
 """
 
@@ -27,10 +27,8 @@ TITLE, BODY = json.loads(measure.MESSAGE).values()
 
 def rows(scratch: Path) -> Iterator[Row]:
     """A row for each provider."""
-    directory = scratch / "certificates"
-    directory.mkdir()
     cores = os.sched_getaffinity(0)
-    with stand_in.running("bench.http2_provider", directory) as service:
+    with stand_in.running(scratch, delay_ms=0) as service:
         measure.keep_off_service(service["pid"])
         measure.keep_with_service(os.getpid())  # on one core, as the service is
         try:

@@ -20,12 +20,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench import measure
-from bench.client import JSON, Client, Request, requests_of
+from bench.client import JSON, Client, Load, Request, requests_in
 from bench.measure import Row, worker_of
-from tests.support.processes import cpu_s
 from tests.support.server import Server, free_port, wait_until
 
 ROUNDS, SECONDS = 5, 2
@@ -54,54 +53,27 @@ TUNED = {
 }
 
 
-class Slice(NamedTuple):
-    """What a slice saw: messages per second, the server's CPU for one in µs, how long answers took, what failed."""
+def syncs(client: Client, scratch: Path, clients: int) -> float | None:
+    """How often a server waits for the disk for each message while strace slows it; None if that cannot be seen."""
+    strace, counts = shutil.which("strace"), scratch / "strace"
+    if strace is None:
+        return None
+    command = [strace, "-f", "-c", "-e", "trace=fsync,fdatasync", "-o", str(counts)]
+    command += [word for pid in client.pids for word in ("-p", str(pid))]
+    tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    wait_until(lambda: tracer.poll() is not None or all(map(is_traced, client.pids)))
+    if tracer.poll() is not None:
+        return None
+    load = client.run(clients, TRACED_S)
+    tracer.send_signal(signal.SIGINT)
+    tracer.wait()
+    return counted_syncs(counts.read_text()) / (load.answered * (1 - load.failed))
 
-    per_s: float
-    cpu_us: float
-    p50_ms: float
-    p99_ms: float
-    failed: float  # the share of all
 
-
-class Peer:
-    """A running server, and a client that sends to it."""
-
-    def __init__(
-        self, scratch: Path, port: int, pids: list[int], requests: Sequence[Request], may_fail: bool = True
-    ) -> None:
-        self.pids, self.client = pids, Client(scratch, port, requests, may_fail=may_fail)
-
-    def slice(self, clients: int) -> Slice:
-        """Send for some seconds."""
-        before = self._cpu_s()
-        load = self.client.run(clients, SECONDS)
-        used, taken = self._cpu_s() - before, load.answered - load.bad
-        return Slice(taken / load.seconds, used / taken * 1e6, load.p50_ms, load.p99_ms, load.bad / load.answered)
-
-    def syncs(self, scratch: Path, clients: int) -> float | None:
-        """How often it waits for the disk for each message, counted while strace slows it; None if that cannot be."""
-        strace, counts = shutil.which("strace"), scratch / "strace"
-        if strace is None:
-            return None
-        command = [strace, "-f", "-c", "-e", "trace=fsync,fdatasync", "-o", str(counts)]
-        command += [word for pid in self.pids for word in ("-p", str(pid))]
-        tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        wait_until(lambda: tracer.poll() is not None or all(map(is_traced, self.pids)))
-        if tracer.poll() is not None:
-            return None
-        load = self.client.run(clients, TRACED_S)
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait()
-        return counted_syncs(counts.read_text()) / (load.answered - load.bad)
-
-    def memory_mb(self) -> float:
-        """Its memory, what its processes share counted once."""
-        rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in self.pids]
-        return sum(int(found[1]) for text in rollups if (found := re.search(r"^Pss:\s+(\d+)", text, re.M))) / 1024
-
-    def _cpu_s(self) -> float:
-        return sum(map(cpu_s, self.pids))
+def memory_mb(pids: Sequence[int]) -> float:
+    """The memory of these processes, what they share counted once."""
+    rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
+    return sum(int(found[1]) for text in rollups if (found := re.search(r"^Pss:\s+(\d+)", text, re.M))) / 1024
 
 
 def is_traced(pid: int) -> bool:
@@ -118,24 +90,19 @@ def counted_syncs(table: str) -> int:
 
 
 @contextmanager
-def pocketbell(scratch: Path) -> Iterator[Peer]:
+def pocketbell(scratch: Path) -> Iterator[Client]:
     """Pocketbell, as it is."""
     service = Server(scratch / "pocketbell")
     with measure.running(service):
-        from store import database
-
-        database.open_database(service.data_dir / "pocketbell.db")
-        keys = [key for person in measure.people(40, 5) for key in person.keys]
-        database.close()
-        requests = requests_of(keys, [])["send"]
+        requests = requests_in(service.data_dir / "pocketbell.db")["send"]
         pids = [service.process.pid, worker_of(service.process.pid)]
         for pid in pids:  # if another service runs here, it may have chosen the client's core
             measure.keep_with_service(pid)
-        yield Peer(scratch, service.port, pids, requests, may_fail=False)
+        yield Client(service.port, requests, pids)
 
 
 @contextmanager
-def ntfy(scratch: Path, name: str, program: str, **settings: Any) -> Iterator[Peer]:
+def ntfy(scratch: Path, name: str, program: str, **settings: Any) -> Iterator[Client]:
     """An ntfy with these settings."""
     directory, port = scratch / re.sub(r"\W+", "-", name), free_port()
     directory.mkdir()
@@ -151,11 +118,11 @@ def ntfy(scratch: Path, name: str, program: str, **settings: Any) -> Iterator[Pe
         _said(command("access", "bell", "*", "rw"), directory)
         token = TOKEN.search(_said(command("token", "add", "bell"), directory))
         requests = [Request("POST", "/bell?title=Backup+finished", token[0] if token else "", TEXT["body"])]
-        yield Peer(scratch, port, [process.pid], requests)
+        yield Client(port, requests, [process.pid], may_fail=True)
 
 
 @contextmanager
-def gotify(scratch: Path, name: str, program: str, database: str) -> Iterator[Peer]:
+def gotify(scratch: Path, name: str, program: str, database: str) -> Iterator[Client]:
     """A Gotify with SQLite."""
     directory, port = scratch / re.sub(r"\W+", "-", name), free_port()
     directory.mkdir()
@@ -166,7 +133,7 @@ def gotify(scratch: Path, name: str, program: str, database: str) -> Iterator[Pe
         made = _asked(port, "POST", "/application", json.dumps({"name": "bell"}), basic)
         message = json.dumps({"title": TEXT["title"], "message": TEXT["body"], "priority": 5})
         request = Request("POST", "/message", json.loads(made)["token"], message, JSON)
-        yield Peer(scratch, port, [process.pid], [request])
+        yield Client(port, [request], [process.pid], may_fail=True)
 
 
 @contextmanager
@@ -208,8 +175,8 @@ def _said(command: list[str], directory: Path, **environ: str) -> str:
 
 
 @contextmanager
-def servers(scratch: Path, of_ntfy: str | None, of_gotify: str | None) -> Iterator[dict[str, Peer]]:
-    """All whose programs are given, running."""
+def servers(scratch: Path, of_ntfy: str | None, of_gotify: str | None) -> Iterator[dict[str, Client]]:
+    """A client for each whose program is given, running."""
     with ExitStack() as ends:
         made = {OURS: ends.enter_context(pocketbell(scratch))}
         for name, settings in ((NTFY, {}), (NTFY_WAL, {"cache-file": f"file:cache.db{WAL}"}), (NTFY_TUNED, TUNED)):
@@ -234,23 +201,23 @@ def rows(scratch: Path) -> Iterator[Row]:
         return
     with servers(scratch, programs["NTFY"], programs["GOTIFY"]) as made:
         for clients in CLIENTS:
-            slices = {name: partial(peer.slice, clients) for name, peer in made.items()}
+            slices = {name: partial(client.run, clients, SECONDS) for name, client in made.items()}
             seen = measure.in_rounds(slices, ROUNDS)
-            syncs = {name: peer.syncs(scratch, clients) for name, peer in made.items()}
-            yield from (figures(name, clients, seen[name], syncs[name], made[name].memory_mb()) for name in made)
+            for name, client in made.items():
+                yield figures(name, clients, seen[name], syncs(client, scratch, clients), memory_mb(client.pids))
             yield from compared(clients, seen)
 
 
-def figures(name: str, clients: int, seen: list[Slice], syncs: float | None, memory_mb: float) -> Row:
+def figures(name: str, clients: int, seen: list[Load], syncs: float | None, memory_mb: float) -> Row:
     """A row without a limit: what was measured of one server."""
-    per_s, cpu_us, p50_ms, p99_ms, failed = (statistics.median(values) for values in zip(*seen, strict=True))
+    per_s, cpu_us, p50_ms, p99_ms, failed, *_ = (statistics.median(values) for values in zip(*seen, strict=True))
     told = [f"{per_s:,.0f} sends/s", f"{cpu_us:,.0f} µs CPU each", f"p50 {p50_ms:.1f} ms, p99 {p99_ms:.1f}"]
     told += [f"{memory_mb:.0f} MB", "syncs not counted" if syncs is None else f"{syncs:.2f} syncs a message"]
     told += [f"{failed:.1%} refused"] * (failed > 0) + ["answers before the write"] * (name in EARLY)
     return Row(f"{name}, {_clients(clients)}", "", "", "; ".join(told), None)
 
 
-def compared(clients: int, seen: dict[str, list[Slice]]) -> Iterator[Row]:
+def compared(clients: int, seen: dict[str, list[Load]]) -> Iterator[Row]:
     """Pocketbell against each that keeps what it has acknowledged: rounds in which both were measured."""
     for name in seen:
         if name == OURS or name in EARLY or clients not in (1, 32):

@@ -1,99 +1,78 @@
-"""A fast stand-in push service: `python -m bench.provider DELAY_MS SUBSCRIPTIONS`.
+"""A fast stand-in for any push service, over HTTP/2: `python -m bench.provider DIRECTORY DELAY_MS`.
 
-It prints its origin and its subscriptions as one line of JSON, answers each push with 201 after the delay, and exits
-when its standard input closes. It verifies and decrypts every hundredth push (tests/support/push_service.py), and
-answers a wrong one with 400. GET returns the number of pushes.
+It writes its certificates into the directory, prints its address and the CA file as one line of JSON, answers each
+request after the delay as APNs, FCM, Google's OAuth or a browser's push service would, and exits when its standard
+input closes. It checks nothing: the stand-ins in tests/support do.
 """
 
 import asyncio
 import json
 import sys
-from asyncio import Transport
-from collections import deque
+from functools import partial
+from pathlib import Path
 
-from tests.support.push_service import Browser, PushService
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived, RequestReceived, StreamEnded
 
-VERIFIED_EVERY = 100
+from tests.support import certificates
 
-
-class Service:
-    """The state that all connections share."""
-
-    def __init__(self, delay_s: float) -> None:
-        self.delay_s, self.pushes, self.wrong = delay_s, 0, 0
-        self.verifier = PushService()
-        self.browsers: dict[str, Browser] = {}
-
-    def open(self, port: int, subscriptions: int) -> str:
-        """The line to print."""
-        self.verifier.origin = origin = f"http://127.0.0.1:{port}"
-        for place in range(subscriptions):
-            browser = Browser(f"{origin}/push/{place}")
-            browser.messages = deque(maxlen=1)  # type: ignore[assignment]
-            browser.claims = deque(maxlen=1)  # type: ignore[assignment]
-            self.browsers[f"/push/{place}"] = browser
-        return json.dumps({"origin": origin, "subscriptions": [one.subscription for one in self.browsers.values()]})
-
-    def receive(self, path: str, headers: dict[str, str], body: bytes) -> bytes:
-        """The response to a push."""
-        self.pushes += 1
-        browser = self.browsers.get(path)
-        if browser is None:
-            return answer(404)
-        if self.pushes % VERIFIED_EVERY == 1 and (wrong := self.verifier.receive(browser, headers, body)):
-            self.wrong += 1
-            return answer(400, wrong.encode())
-        return answer(201)
-
-
-def answer(status: int, body: bytes = b"") -> bytes:
-    """A response as bytes."""
-    return f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+ANSWERS = {  # by the beginning of the path: status and body
+    "/token": (200, b'{"access_token": "known", "expires_in": 3600, "token_type": "Bearer"}'),
+    "/v1/": (200, b'{"name": "projects/pocketbell/messages/0:1500415314455276%31bd1c9631bd1c96"}'),
+    "/3/device/": (200, b""),
+    "/push/": (201, b""),
+}
+HEADERS = [("date", "Mon, 23 Nov 2026 04:00:00 GMT"), ("apns-id", "eabeae54-14a8-11e5-b60b-1697f925ec7b")]
 
 
 class Connection(asyncio.Protocol):
-    """One persistent connection, handling a request at a time."""
+    """One connection, with many streams."""
 
-    def __init__(self, service: Service) -> None:
-        self.service, self.data = service, b""
-        self.transport: Transport | None = None
+    def __init__(self, delay_s: float) -> None:
+        self.delay_s = delay_s
+        self.http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+        self.paths: dict[int, str] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is open."""
-        self.transport = transport  # type: ignore[assignment]
+        self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self.http.initiate_connection()
+        self.transport.write(self.http.data_to_send())
 
     def data_received(self, data: bytes) -> None:
-        """More of a request has arrived."""
-        self.data += data
-        head, end, body = self.data.partition(b"\r\n\r\n")
-        if not end:
+        """More of some requests has arrived."""
+        for event in self.http.receive_data(data):
+            match event:
+                case RequestReceived(stream_id=stream, headers=headers):
+                    self.paths[stream] = dict(headers)[":path"]
+                case DataReceived(stream_id=stream, flow_controlled_length=length):
+                    self.http.acknowledge_received_data(length, stream)
+                case StreamEnded(stream_id=stream):
+                    answer = partial(self.answer, stream, self.paths.pop(stream))
+                    asyncio.get_running_loop().call_later(self.delay_s, answer)
+        self.transport.write(self.http.data_to_send())
+
+    def answer(self, stream: int, path: str) -> None:
+        """Answer a request, unless its client has gone."""
+        if self.transport.is_closing():
             return
-        first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        if len(body) < int(headers.get("content-length", "0")):
-            return
-        self.data = b""
-        method, path, _ = first.split(" ")
-        loop = asyncio.get_running_loop()
-        if method == "GET":
-            counted = {"pushes": self.service.pushes, "wrong": self.service.wrong}
-            self.write(answer(200, json.dumps(counted).encode()))
-        else:
-            loop.call_later(self.service.delay_s, self.write, self.service.receive(path, headers, body))
-
-    def write(self, data: bytes) -> None:
-        """Write, unless the client has gone."""
-        if self.transport and not self.transport.is_closing():
-            self.transport.write(data)
+        status, body = next(answer for begin, answer in ANSWERS.items() if path.startswith(begin))
+        self.http.send_headers(stream, [(":status", str(status)), *HEADERS], end_stream=not body)
+        if body:
+            self.http.send_data(stream, body, end_stream=True)
+        self.transport.write(self.http.data_to_send())
 
 
-async def main(delay_ms: int, subscriptions: int) -> None:
+async def main(directory: Path, delay_ms: int) -> None:
     """Serve until standard input ends."""
-    loop, service = asyncio.get_running_loop(), Service(delay_ms / 1000)
-    server = await loop.create_server(lambda: Connection(service), "127.0.0.1", 0, backlog=256)
-    print(service.open(server.sockets[0].getsockname()[1], subscriptions), flush=True)
+    loop, made = asyncio.get_running_loop(), certificates.make(directory)
+    connect = partial(Connection, delay_ms / 1000)
+    server = await loop.create_server(connect, "127.0.0.1", 0, ssl=made.context("h2"))
+    port = server.sockets[0].getsockname()[1]
+    print(json.dumps({"url": f"https://localhost:{port}", "ca_file": made.ca_file}), flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))

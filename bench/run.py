@@ -13,34 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import measure
-from bench.client import Client, Load, Request, requests_of
+from bench.client import Client, Load, Request, requests_in
 from bench.measure import Row, ratio, worker_of
-from tests.support.processes import cpu_s, memory_mb
+from tests.support.processes import memory_mb
 from tests.support.server import Server
 
 ROUNDS = 5
 CONNECTIONS = 16
 CLIENTS = 32
-ACCOUNTS = 40
 INGEST = "1000000"
 GOALS = {"send": ("1", 2.5, 2.0), "event": ("2", 3.0, 2.3), "stats": ("3", 2.0, 1.6), "list of 50": ("3", 3.0, 2.5)}
-
-
-def clients(scratch: Path, port: int) -> dict[str, Client]:
-    """A client for each kind of request, for a server whose database is open in this process too."""
-    persons = measure.people(ACCOUNTS, 5)
-    for person in persons:
-        measure.record(person, 60)
-    codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
-    keys = [key for place in range(5) for key in (person.keys[place] for person in persons)]
-    return {name: Client(scratch, port, wanted) for name, wanted in requests_of(keys, codes).items()}
-
-
-def sliced(client: Client, worker: int) -> tuple[Load, float]:
-    """Run one slice; the load, and the server's CPU per request in µs."""
-    before = cpu_s(worker)
-    load = client.run(CONNECTIONS, 1)
-    return load, (cpu_s(worker) - before) / load.answered * 1e6
 
 
 def rows(scratch: Path) -> Iterator[Row]:
@@ -49,69 +31,63 @@ def rows(scratch: Path) -> Iterator[Row]:
     service = Server(scratch / "data", INGEST_PER_MINUTE=INGEST)
     hello = Server(scratch / "hello", under=(sys.executable, "-m", "bench.hello"))
     with measure.running(service, hello):
-        workers = {"hello": worker_of(hello.process.pid)}
-        idle_mb = memory_mb(worker_of(service.process.pid))
-        from store import database
-
-        database.open_database(scratch / "data" / "pocketbell.db")
-        load = clients(scratch, service.port)
-        workers |= dict.fromkeys(load, worker_of(service.process.pid))
-        load["hello"] = Client(scratch, hello.port, [Request("GET", "/")])
-        measure.keep_with_service(workers["hello"])
-        for name, client in load.items():
-            sliced(client, workers[name])
-        seen = [pairs(load, workers, number) for number in range(ROUNDS)]
-        yield from cost_rows(seen)
-        yield latency_row(load)
-        loaded_mb = memory_mb(workers["send"])
+        worker, other = worker_of(service.process.pid), worker_of(hello.process.pid)
+        measure.keep_with_service(other)
+        idle_mb = memory_mb(worker)
+        wanted = requests_in(scratch / "data" / "pocketbell.db")
+        clients = {name: Client(service.port, requests, [worker]) for name, requests in wanted.items()}
+        clients["hello"] = Client(hello.port, [Request("GET", "/")], [other])
+        for client in clients.values():
+            client.run(CONNECTIONS, 1)
+        yield from cost_rows([pairs(clients, number) for number in range(ROUNDS)])
+        yield latency_row(clients)
+        loaded_mb = memory_mb(worker)
     yield measure.at_most(
         "(13) memory of the worker, idle before a push", idle_mb, 50, 40, " MB", f"{loaded_mb:.0f} MB after this load"
     )
 
 
-Pair = tuple[tuple[Load, float], tuple[Load, float]]  # one kind of request, and hello beside it
+Pair = tuple[Load, Load]  # one kind of request, and hello beside it
 
 
-def pairs(load: dict[str, Client], workers: dict[str, int], number: int) -> dict[str, Pair]:
+def pairs(clients: dict[str, Client], number: int) -> dict[str, Pair]:
     """One round: a slice of each kind and one of hello, in reverse order every second time."""
-    seen, kinds = {}, [name for name in load if name != "hello"]
+    seen, kinds = {}, [name for name in clients if name != "hello"]
     for name in kinds[:: 1 if number % 2 else -1]:
         order = ("hello", name)[:: 1 if number % 2 else -1]
-        both = {one: sliced(load[one], workers[one]) for one in order}
+        both = {one: clients[one].run(CONNECTIONS, 1) for one in order}
         seen[name] = (both[name], both["hello"])
     return seen
 
 
 def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
     """CPU per request in hellos, and metrics stored per second."""
-    hello = statistics.median(hello[1] for one in rounds for _, hello in one.values())
+    hello = statistics.median(hello.cpu_us for one in rounds for _, hello in one.values())
     for name, (number, must, moonshot) in GOALS.items():
         mine = [one[name] for one in rounds]
-        cpu, per_s = (
-            statistics.median(values) for values in zip(*[(a[1], a[0].per_s) for a, _ in mine], strict=True)
-        )
-        ratios = [a[1] / b[1] for a, b in mine]
-        rate = ratio([(a[0].per_s, b[0].per_s) for a, b in mine])
+        cpu, per_s = (statistics.median(getattr(a, field) for a, _ in mine) for field in ("cpu_us", "per_s"))
+        ratios = [a.cpu_us / b.cpu_us for a, b in mine]
+        rate = ratio([(a.per_s, b.per_s) for a, b in mine])
         more = (
             f"{min(ratios):.1f} to {max(ratios):.1f}; {cpu:.0f} µs, hello {hello:.0f};"
             f" {per_s:,.0f} requests/s, {rate:.2f} of hello's"
         )
         what = f"({number}) {name}: CPU per request / hello"
         yield measure.at_most(what, statistics.median(ratios), must, moonshot, more=more)
-    stored = [one["metrics"][0][0].per_s * 100 for one in rounds]
-    cpu = statistics.median(one["metrics"][0][1] for one in rounds)
+    stored = [one["metrics"][0].per_s * 100 for one in rounds]
+    cpu = statistics.median(one["metrics"][0].cpu_us for one in rounds)
     more = f"best second {max(stored):,.0f}; {cpu:.0f} µs CPU a batch of 100, {cpu / hello:.1f} hellos"
     yield measure.at_least(
         "(4) metrics stored per second, over HTTP", statistics.median(stored), 50_000, 80_000, more=more
     )
 
 
-def latency_row(load: dict[str, Client]) -> Row:
+def latency_row(clients: dict[str, Client]) -> Row:
     """The 99th percentile of a send's latency, compared with the median."""
     seen: dict[str, list[Load]] = {"send": [], "hello": []}
     for _ in range(4):
         for name, loads in seen.items():
-            loads.append(load[name].run(CLIENTS, 2))
+            loads.append(clients[name].run(CLIENTS, 2))
     tails = {name: statistics.median(one.p99_ms / one.p50_ms for one in loads) for name, loads in seen.items()}
     p50, p99 = (statistics.median(getattr(one, field) for one in seen["send"]) for field in ("p50_ms", "p99_ms"))
     more = f"{p99:.0f} ms / {p50:.0f} ms; hello's own {tails['hello']:.2g}"

@@ -18,14 +18,14 @@ from wire.notification import Content
 _lock = threading.Lock()
 
 
-def unstored(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
+def unstored(caller: Caller, content: Content, *_: object) -> delivery.Sent:
     """Read everything, write nothing."""
     status = recording.first_status(find_receivers(caller.account_seq, caller.key_seq))
     now = clock.now_ms()
     return delivery.Sent(NotificationRow(0, new_id(now), status, now, content.prefixed()))
 
 
-def one_commit(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
+def one_commit(caller: Caller, content: Content, *_: object) -> delivery.Sent:
     """Commit each request in its own transaction, one after the other."""
     with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()

@@ -13,27 +13,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from bench import measure
-from bench.client import requests_of
+from bench.client import Client, Load, requests_of
 from bench.measure import ROOT, Row
-from bench.peers import Peer, Slice
+from bench.peers import memory_mb
 from tests.support.server import Server
 
-ROUNDS = 5
+ROUNDS, SECONDS = 5, 2
 ACCOUNTS, KEYS, ALERTS = 40, 5, 40  # so many that no limit refuses a request
 LIMITS = {"rate": 0.85, "cpu": 1.15, "p99": 1.25}  # how much worse the new version may be
 
-
-class Load(NamedTuple):
-    """Requests of one kind, with so many clients."""
-
-    kind: str
-    clients: int
-
-
-LOADS = (Load("send", 1), Load("send", 32), Load("event", 32), Load("list of 50", 1), Load("stats", 1))
+LOADS = (("send", 1), ("send", 32), ("event", 32), ("list of 50", 1), ("stats", 1))  # of so many clients
 FILL = f"""
 import json, sys
 from pathlib import Path
@@ -58,7 +49,7 @@ def in_checkout(checkout: Path, script: str, *arguments: str) -> str:
 
 
 @contextmanager
-def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Peer]]:
+def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Client]]:
     """A running version: a client for each kind of request."""
     data = scratch / name
     data.mkdir(mode=0o700)
@@ -68,7 +59,7 @@ def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Peer
         pids = [server.process.pid, measure.worker_of(server.process.pid)]
         for pid in pids:  # the services choose different cores, and the client has one of its own
             measure.keep_with_service(pid)
-        yield {kind: Peer(scratch, server.port, pids, of_kind, may_fail=True) for kind, of_kind in made.items()}
+        yield {kind: Client(server.port, of_kind, pids, may_fail=True) for kind, of_kind in made.items()}
 
 
 def rows(scratch: Path, other: Path) -> Iterator[Row]:
@@ -76,16 +67,17 @@ def rows(scratch: Path, other: Path) -> Iterator[Row]:
     with ExitStack() as ends:
         before = ends.enter_context(version(scratch, "before", other))
         after = ends.enter_context(version(scratch, "after", ROOT))
-        for load in LOADS:
-            slices = {id(one): partial(one[load.kind].slice, load.clients) for one in (before, after)}
-            yield from _compared(load, list(zip(*measure.in_rounds(slices, ROUNDS).values(), strict=True)))
-        old, new = before["send"].memory_mb(), after["send"].memory_mb()
+        for kind, clients in LOADS:
+            slices = {id(one): partial(one[kind].run, clients, SECONDS) for one in (before, after)}
+            seen = measure.in_rounds(slices, ROUNDS)
+            yield from _compared(kind, clients, list(zip(*seen.values(), strict=True)))
+        old, new = (memory_mb(one["send"].pids) for one in (before, after))
         yield measure.at_most("memory after all of it", new / old, 1.05, 1.0, more=f"{old:.0f} → {new:.0f} MB")
     yield from _instructions(other)
 
 
-def _compared(load: Load, pairs: Sequence[tuple[Slice, Slice]]) -> Iterator[Row]:
-    name = f"{load.kind}, {load.clients} client{'s' * (load.clients > 1)}"
+def _compared(kind: str, clients: int, pairs: Sequence[tuple[Load, Load]]) -> Iterator[Row]:
+    name = f"{kind}, {clients} client{'s' * (clients > 1)}"
     sides = list(zip(*pairs, strict=True))
 
     def shown(field: str) -> str:
@@ -96,7 +88,7 @@ def _compared(load: Load, pairs: Sequence[tuple[Slice, Slice]]) -> Iterator[Row]
 
     more = f"{shown('per_s')}/s; refused {shown('failed')}"
     yield measure.at_least(f"{name}: rate", ratio("per_s"), LIMITS["rate"], 1.0, more=more)
-    cpu = LIMITS["cpu"] if load.clients > 1 else 1.0
+    cpu = LIMITS["cpu"] if clients > 1 else 1.0
     yield measure.at_most(f"{name}: CPU", ratio("cpu_us"), cpu, 0.9, more=f"{shown('cpu_us')} µs")
     yield measure.at_most(f"{name}: p99", ratio("p99_ms"), LIMITS["p99"], 1.0, more=f"{shown('p99_ms')} ms")
 

@@ -1,12 +1,13 @@
-"""`make bench`: the bare server to compare with; for `ONLY=peers`, what is read of strace and which rows count."""
+"""`make bench`: the servers to compare with; for `ONLY=peers`, what is read of strace and which rows count."""
 
 import sys
 
 import pytest
 
 from bench import peers
-from bench.peers import GOTIFY, NTFY, NTFY_TUNED, OURS, Slice
-from tests.support.server import Server
+from bench.client import Load
+from bench.peers import GOTIFY, NTFY, NTFY_TUNED, OURS
+from tests.support.server import Server, serving
 
 STRACE = """% time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------
@@ -19,7 +20,7 @@ STRACE = """% time     seconds  usecs/call     calls    errors syscall
 
 def slices(*pairs):
     """Slices with these messages per second, and µs of CPU each."""
-    return [Slice(per_s, cpu_us, 1.0, 2.0, 0.0) for per_s, cpu_us in pairs]
+    return [Load(per_s, cpu_us, 1.0, 2.0, 0.0) for per_s, cpu_us in pairs]
 
 
 def test_without_the_programs_it_says_which_variable_is_not_set(tmp_path, monkeypatch):
@@ -63,7 +64,7 @@ def test_rates_and_cpu_are_compared_by_round_with_durable_servers_only():
     ],
 )
 def test_a_servers_figures_are_medians_and_mark_early_answers(name, syncs, ends):
-    seen = [Slice(per_s, 200.0, 1.0, 9.5, 0.05) for per_s in (900, 1_100, 1_000)]
+    seen = [Load(per_s, 200.0, 1.0, 9.5, 0.05) for per_s in (900, 1_100, 1_000)]
     row = peers.figures(name, 8, seen, syncs, 20.1)
     assert (row.what, row.ok) == (f"{name}, 8 clients", None)
     assert row.seen == f"1,000 sends/s; 200 µs CPU each; p50 1.0 ms, p99 9.5; {ends}"
@@ -72,3 +73,12 @@ def test_a_servers_figures_are_medians_and_mark_early_answers(name, syncs, ends)
 def test_the_bare_server_ends_without_a_fault(tmp_path):
     hello = Server(tmp_path / "data", under=(sys.executable, "-m", "bench.hello")).wait_until_ready()
     assert hello.terminate() == 0 and "Traceback" not in hello.log
+
+
+@pytest.mark.parametrize("variant", ["unstored", "one-commit"])
+def test_the_service_answers_a_send_with_each_other_way_to_store_it(tmp_path, variant):
+    under = (sys.executable, "-m", "bench.variant", variant)
+    with serving(tmp_path / "data", under=under) as server:
+        key = server.wait_until_ready().owner_key()
+        assert server.send(key, "a", "b").status == 200
+        assert len(server.listed_ids(key)) == (variant == "one-commit")
