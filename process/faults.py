@@ -14,33 +14,15 @@ MINUTE_S = 60.0
 
 log = logging.getLogger("pocketbell")
 
-
-class _Outage:
-    """The faults of a database that cannot be used, which every request and job may meet."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.until_s = 0.0  # until then they are only counted
-        self.unlogged = 0
-
-    def take(self) -> int | None:
-        """How many faults a line also stands for: 0 for the first of an outage, None if there is to be no line."""
-        now_s = clock.monotonic_s()
-        with self.lock:
-            if now_s < self.until_s:
-                self.unlogged += 1
-                return None
-            goes_on = now_s < self.until_s + MINUTE_S
-            count, self.unlogged, self.until_s = self.unlogged if goes_on else 0, 0, now_s + MINUTE_S
-            return count
-
-
-_outage = _Outage()
+_lock = threading.Lock()
+_until_s = 0.0  # until then, faults of a database that cannot be used are only counted
+_unlogged = 0  # so many
 
 
 def reset() -> None:
     """Log the next fault of the database with its stack (another database was opened)."""
-    _outage.until_s, _outage.unlogged = 0.0, 0
+    global _until_s, _unlogged
+    _until_s, _unlogged = 0.0, 0
 
 
 def log_fault(what: str, error: BaseException, **fields: str) -> None:
@@ -49,12 +31,25 @@ def log_fault(what: str, error: BaseException, **fields: str) -> None:
     The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.
     """
     told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
-    count = _outage.take() if _is_outage(error) else 0
+    count = _take_outage() if _is_outage(error) else 0
     if count:
         log.error("The database still cannot be used: %d more faults within a minute%s", count, told)
     elif count == 0:
         frames = "".join(traceback.format_tb(error.__traceback__))
         log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip(), extra={"fields": fields})
+
+
+def _take_outage() -> int | None:
+    """How many faults a line also stands for: 0 for the first of an outage, None if there is to be no line."""
+    global _until_s, _unlogged
+    now_s = clock.monotonic_s()
+    with _lock:
+        if now_s < _until_s:
+            _unlogged += 1
+            return None
+        goes_on = now_s < _until_s + MINUTE_S
+        count, _unlogged, _until_s = _unlogged if goes_on else 0, 0, now_s + MINUTE_S
+        return count
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

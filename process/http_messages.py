@@ -17,7 +17,6 @@ from gunicorn.http.wsgi import base_environ
 from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
 
-SECOND_MS = 1_000
 SHORT_BYTES = 16_384  # a shorter head or body is received without a thread, and kept in memory meanwhile
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 
@@ -154,7 +153,7 @@ class Answer:
         self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
         major, minor = request.version
         self.head = (
-            f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // SECOND_MS)}\r\n"
+            f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // 1_000)}\r\n"
             f"Connection: {'keep-alive' if self.is_kept else 'close'}\r\n"
             f"{CHUNKED if self.is_chunked else ''}{fields}\r\n"
         ).encode("latin-1")
