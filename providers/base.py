@@ -163,15 +163,12 @@ class Push(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The outcome of a push; `error` is a sentence for the owner unless it was delivered.
-
-    `was_tried` is False when nothing was sent because the provider is left alone for a while.
-    """
+    """The outcome of a push; `error` is a sentence for the owner unless it was delivered."""
 
     outcome: Outcome
     error: str | None = None
     retry_after_s: int | None = None
-    was_tried: bool = True
+    was_tried: bool = True  # False: nothing was sent, as when the provider is left alone for a while
 
 
 class Unavailable(Exception):
@@ -248,10 +245,7 @@ class Provider(ABC, Generic[S]):
     @classmethod
     @abstractmethod
     def read(cls, values: Mapping[str, Any]) -> S | None:
-        """The settings, from the parsed values of all variables; None if it is not configured.
-
-        Raises `SettingError` when it is configured in part.
-        """
+        """The settings in the values of all variables; None if it has none, `SettingError` if it lacks a part."""
 
     @classmethod
     def taken_by(cls, token: str) -> str:

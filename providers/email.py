@@ -36,15 +36,12 @@ TOKEN_BYTES = 16
 
 
 class Letter(NamedTuple):
-    """What a mail says: its text, and the links below it, each with its label.
-
-    `stop` is the address that ends such mails, if there is one.
-    """
+    """What a mail says: its text, and the links below it, each with its label."""
 
     subject: str
     text: str
     links: list[tuple[str, str]]
-    stop: str | None = None
+    stop: str | None = None  # the address that ends such mails
     picture: str | None = None
     is_urgent: bool = False
 

@@ -29,10 +29,7 @@ NOT_TAKEN = "is not permitted: https to a public address, or what CHANNEL_HOSTS 
 
 
 class Webhook(Provider[Hosts]):
-    """Chats and services that take a POST; the address is the secret.
-
-    The settings are the hosts and origins, beside public ones, to which webhooks may lead.
-    """
+    """Chats and services that take a POST; the address is the secret, and public or named by CHANNEL_HOSTS."""
 
     kind = "webhook"
     name = "Webhook"

@@ -53,10 +53,7 @@ def sealed(text: bytes, browser: BrowserKeys, key: ec.EllipticCurvePrivateKey, s
 
 
 class VapidKey:
-    """The key pair that names this server to push services.
-
-    `text` is a result of `new_vapid_key`; raises `ValueError` if it is no key.
-    """
+    """The key pair that names this server to push services, from `new_vapid_key`; other text is a `ValueError`."""
 
     def __init__(self, text: str) -> None:
         number = int.from_bytes(base64.urlsafe_b64decode(text + "="), "big")  # its 43 characters lack one

@@ -148,13 +148,9 @@ def _fields(schema: Schema, before: str = "") -> Iterator[Field]:
     """The fields of an object and of the objects in it, each named by its path."""
     required = schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
-        yield _field(before + name, inner, {"required": name in required, **_said(inner)})
+        yield _field(before + name, inner, {**inner, "required": name in required})
         yield from _fields(inner, f"{before}{name}.")
         yield from _fields(inner.get("items", {}), f"{before}{name}[].")
-
-
-def _said(schema: Schema) -> Schema:
-    return {"description": schema["description"]} if "description" in schema else {}
 
 
 def _field(name: str, schema: Schema, told: Schema, before: str = "") -> Field:

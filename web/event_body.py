@@ -23,7 +23,6 @@ BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign
 LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
 WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole event: Slack's and Plex's, Discord's
-EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
 
 
 def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
@@ -82,7 +81,7 @@ def _storable(text: str) -> str:
 def _of_form(fields: dict[str, str]) -> Payload:
     """The fields, or the JSON object that one of `WHOLE` holds."""
     if not fields:
-        raise Refused(400, EMPTY)
+        raise Refused(400, "The body is empty, and so is the query: send JSON, a form, or text.")
     name = next((name for name in WHOLE if fields.get(name, "").lstrip().startswith("{")), None)
     if name is None:
         return dict(fields)

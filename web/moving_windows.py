@@ -24,10 +24,7 @@ Claims = tuple[Claim, ...]  # they are counted together: all of them, or none
 
 
 class Counted(NamedTuple):
-    """The result of counting claims together.
-
-    The figures are those of the window that refused, or else of the one with the least room left.
-    """
+    """The result of counting claims together: figures of the window that refused, or else has the least room left."""
 
     refused: int | None  # the place of the claim for which there was no room
     used: int  # hits within the window

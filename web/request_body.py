@@ -156,10 +156,7 @@ def _check(size: int, largest: int) -> None:
 
 
 def check_form(largest: int) -> None:
-    """`check_size` for a page, which also reads a form to its end.
-
-    Refuses (400) one with too many fields: Werkzeug parses any number of them.
-    """
+    """`check_size` for a page; reads a form to its end, and refuses (400) too many fields: Werkzeug parses all."""
     check_size(largest)
     if _announced() and request.mimetype in (FORM, MULTIPART):
         form = _read_whole(_announced())

@@ -59,7 +59,6 @@ from wire.validation import (
 )
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
-HOPS_HEADER = "HTTP_X_POCKETBELL_HOPS"
 HOPS = re.compile(r"[0-9]{1,9}")
 MAX_WAIT_S = 25
 RETRY_AFTER_S = 1  # for a request that has no place to wait
@@ -122,21 +121,16 @@ def _answered(id_: str, status: str, created_at: int, title: str, body: str, giv
 
 
 def deliver_content(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> delivery.Sent:
-    """Send it to the caller's devices, or find what an earlier request with this Idempotency-Key sent.
-
-    `picture` is the one that the content describes.
-    """
+    """Send it, with the picture that it describes, or find what an earlier request with this Idempotency-Key sent."""
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    known = current()
-    if HOPS_HEADER in known.environ:
-        content = with_hops(content, known.environ[HOPS_HEADER])
-    return delivery.deliver(known.caller, content, idempotency_key, picture)
+    return delivery.deliver(current().caller, with_hops(content), idempotency_key, picture)
 
 
-def with_hops(content: Content, sent: str) -> Content:
+def with_hops(content: Content) -> Content:
     """The content with the number of services like this that the request has come through, as its header says."""
-    return content._replace(hops=min(int(sent), MAX_HOPS)) if HOPS.fullmatch(sent) else content
+    sent = current().environ.get("HTTP_X_POCKETBELL_HOPS")
+    return content._replace(hops=min(int(sent), MAX_HOPS)) if sent and HOPS.fullmatch(sent) else content
 
 
 def ask(fields: Payload) -> Payload:

@@ -11,7 +11,6 @@ from wire.ntfy import TOPIC
 
 Check = Callable[[], Any] | None
 Errors = Callable[[Refused], Any]  # makes the body of an error
-TOPICS = re.compile(rf"{TOPIC.pattern}(?:,{TOPIC.pattern})*")
 
 
 class Route(NamedTuple):
@@ -71,6 +70,6 @@ def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseC
         regex = f"{beside}{one}"
 
     class TopicsConverter(BaseConverter):
-        regex = f"{beside}{TOPICS.pattern}"
+        regex = f"{beside}{one}(?:,{one})*"
 
     return TopicConverter, TopicsConverter

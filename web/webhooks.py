@@ -5,6 +5,7 @@ Must not know providers or the arithmetic of quiet hours.
 
 from typing import Any, NoReturn, cast
 
+from flask import Response
 from werkzeug.datastructures import FileStorage
 
 from core import alerts, delivery, firing, floods
@@ -14,16 +15,18 @@ from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import MetricColumns
 from store.senders import Webhook
-from web import challenges, event_body, guards, pictures, rate_limits
+from web import event_body, guards, pictures, rate_limits
 from web.context import Payload, current
 from web.request_body import read_object
-from web.rest import HOPS_HEADER, with_hops
+from web.rest import with_hops
 from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import LAST_TIME, LIKE_SECONDS, Content, looks_like_seconds
 from wire.unknown_fields import warnings
 
 KNOWN = {*FIELDS, *CARDS}
+CHALLENGES = ("validationToken", "hub.challenge")  # in the query: Microsoft Graph's, Meta's; Slack's is in JSON
+MAX_CHALLENGE = 1_000  # characters; what is longer is an event
 MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
 MAX_UNIT = 32
@@ -65,14 +68,13 @@ def receive_event(short_code: str) -> Any:
     if known.environ["REQUEST_METHOD"] == "HEAD":
         known.outcome = "only checked (HEAD)"
         return {"ok": True}
-    made = challenges.of_query() or read_object(_made, event_body.parsed)
+    made = _challenge_in_query() or read_object(_made, event_body.parsed)
     if isinstance(made, str):
-        return challenges.answer(made)
+        known.outcome = "challenge answered"
+        return Response(made, content_type="text/plain; charset=utf-8")  # with `nosniff`, no browser shows a page
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
     content, kept, picture, mistyped = made
-    if HOPS_HEADER in known.environ:
-        content = with_hops(content, known.environ[HOPS_HEADER])
-    sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), content, kept, picture)
+    sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), with_hops(content), kept, picture)
     if sent is None:
         return _inactive()
     notification = sent.notification
@@ -84,7 +86,7 @@ def receive_event(short_code: str) -> Any:
 def _made(event: tuple[Payload, list[FileStorage]]) -> tuple[Content, str | None, bytes | None, list[str]] | str:
     """The event's content, its payload to keep, its picture, and warnings of mistyped fields; or a challenge."""
     payload, files = event
-    if challenge := challenges.of_payload(payload):
+    if payload.get("type") == "url_verification" and (challenge := _challenge(payload.get("challenge"))):
         return challenge
     webhook = cast(Webhook, current().webhook)
     ignored = () if webhook.title_template else (name for name in payload if name.lower() not in KNOWN)
@@ -93,6 +95,18 @@ def _made(event: tuple[Payload, list[FileStorage]]) -> tuple[Content, str | None
     if files:
         content, picture = pictures.with_first(content, files)
     return content, alerts.kept_payload(payload), picture, mistyped
+
+
+def _challenge_in_query() -> str | None:
+    if not current().environ.get("QUERY_STRING"):
+        return None
+    fields = event_body.query()
+    return next((text for name in CHALLENGES if (text := _challenge(fields.get(name)))), None)
+
+
+def _challenge(sent: Any) -> str | None:
+    """The text that a service sends and wants back, to learn whether an address wants events (docs/alerts.md)."""
+    return sent if isinstance(sent, str) and 0 < len(sent) <= MAX_CHALLENGE else None
 
 
 # --- metrics webhook ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from tests.support.answers import FORM
 from tests.support.rows import each
 from tests.support.webhooks import INACTIVE, UNKNOWN, answered, ask, the_alert
-from web.challenges import MAX_CHALLENGE
+from web.webhooks import MAX_CHALLENGE
 
 ECHOED = "3eZb<script>alert(1)</script> ü&=+%"
 
