@@ -26,6 +26,7 @@ from wire.validation import checked_name, checked_seconds, either, only_known
 
 Fields = dict[str, Any]
 Known = tuple[Any, ...]  # the values of the fields by which a definition is known
+Check = Callable[[Any, str], Any]  # of a value and its field: returns what is saved
 MAX_SHOWN = 50  # characters of a preset's name that is refused
 
 
@@ -40,7 +41,7 @@ class Kind:
     """
 
     name: str
-    checks: Mapping[str, Callable[[Any, str], Any]]
+    checks: Mapping[str, Check]
     optional: tuple[str, ...]
     known_by: tuple[str, ...]
     spelled: Mapping[str, str]
@@ -93,7 +94,7 @@ class Kind:
         return found[0] if found else None
 
 
-def _checked(checks: Mapping[str, Callable[[Any, str], Any]], sent: Fields, optional: Collection[str] = ()) -> Fields:
+def _checked(checks: Mapping[str, Check], sent: Fields, optional: Collection[str] = ()) -> Fields:
     known = only_known(sent, *checks).items()
     given = {field: value for field, value in known if value is not None or field in optional}
     return {field: checks[field]("" if value is None else value, field) for field, value in given.items()}
@@ -163,16 +164,16 @@ OF_TEMPLATES = {
     "image": "image_template",
     "resolvedWhen": "resolved_when",
 }
-OF_ALERT = {  # field to column
-    "name": "name",
-    "icon": "icon",
-    "color": "color",
-    "isActive": "is_active",
-    **OF_TEMPLATES,
-    "frequency": "frequency",
-    "repeatUrgent": "repeats_urgent",
-    "muteButton": "has_mute_button",
-    "preset": "preset",
+OF_ALERT: dict[str, tuple[str, Check]] = {  # field to column and check
+    "name": ("name", _name),
+    "icon": ("icon", _text),
+    "color": ("color", _text),
+    "isActive": ("is_active", _flag),
+    **{field: (column, _text) for field, column in OF_TEMPLATES.items()},
+    "frequency": ("frequency", partial(_one, of=COLLECTED_MS)),
+    "repeatUrgent": ("repeats_urgent", _flag),
+    "muteButton": ("has_mute_button", _flag),
+    "preset": ("preset", _preset),
 }
 
 
@@ -185,7 +186,7 @@ def preset_settings(preset_id: str, alert: Alert) -> dict[str, str]:
 
 
 def _alert_columns(fields: Fields) -> dict[str, Any]:
-    columns = {OF_ALERT[field]: value for field, value in fields.items() if field in OF_ALERT}
+    columns = {OF_ALERT[field][0]: value for field, value in fields.items() if field in OF_ALERT}
     columns |= alerts.QUIET_HOURS[fields["quietHours"]] if "quietHours" in fields else {}
     return columns | ({"preset": fields["preset"] or None} if "preset" in fields else {})
 
@@ -203,28 +204,17 @@ def _change_alert(account_seq: int, id_: str, fields: Fields, now: int) -> Alert
 
 
 def _alert_fields(alert: Alert) -> Fields:
-    fields = {field: getattr(alert, column) for field, column in OF_ALERT.items()}
+    fields = {field: getattr(alert, column) for field, (column, _) in OF_ALERT.items()}
     flags = {field: bool(fields[field]) for field in ("isActive", "repeatUrgent", "muteButton")}
     return fields | flags | {"quietHours": alerts.quiet_hours_word(alert)}
 
 
 ALERT = Kind(
     "alert",
-    {
-        "name": _name,
-        "icon": _text,
-        "color": _text,
-        "isActive": _flag,
-        **dict.fromkeys(OF_TEMPLATES, _text),
-        "frequency": partial(_one, of=COLLECTED_MS),
-        "quietHours": partial(_one, of=alerts.QUIET_HOURS),
-        "repeatUrgent": _flag,
-        "muteButton": _flag,
-        "preset": _preset,
-    },
+    {**{field: check for field, (_, check) in OF_ALERT.items()}, "quietHours": partial(_one, of=alerts.QUIET_HOURS)},
     optional=(*OF_TEMPLATES, "preset"),
     known_by=("name",),
-    spelled={column: field for field, column in OF_ALERT.items()},
+    spelled={column: field for field, (column, _) in OF_ALERT.items()},
     of_account=Alert.of_account,
     find=alerts.find_alert,
     fields_of=_alert_fields,
