@@ -178,4 +178,4 @@ def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
         lasted = durations.near(max(0, now - (rule.changed_at or now)) // 1000)
         title = f"{name} is ok: {measured}" if measured else f"{name} is sent again"
         content = Content(title, f"{said} It fired for {lasted}.", priority=LOW_PRIORITY)
-    maintenance.tell(rule, state == FIRING, content, now)
+    maintenance.tell(rule, state == FIRING, content)

@@ -84,18 +84,13 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
     if heartbeats.change_state(beat, "down", None, now, down_since=now):
-        _tell(beat, True, Content(f"{beat.name} is down", why, priority=beat.priority))
+        maintenance.tell(beat, True, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
     body = f"It was down for {durations.near(lasted_s)}."
-    _tell(beat, False, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
-
-
-def _tell(beat: Beat, is_down: bool, content: Content) -> None:
-    now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
-    maintenance.tell(beat, is_down, content, now)
+    maintenance.tell(beat, False, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------

@@ -21,11 +21,12 @@ from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Content
 PAUSED, WRONG = "paused", ("down", FIRING)
 
 
-def tell(watch: Beat | Rule, is_wrong: bool, content: Content, now: int) -> None:
+def tell(watch: Beat | Rule, is_wrong: bool, content: Content) -> None:
     """Notify the owner that a heartbeat or a rule changed, now or at the end of its maintenance.
 
     What changed in silence and was not told yet is told with it. Call inside `transaction()`.
     """
+    now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
     mutes = stored_mutes.of_account(watch.account_seq)
     if holding.is_maintained(watch.subject, mutes, now) or silent_changes.is_kept(watch.subject):
         place, priority = (watch.account_seq, *watch.subject), content.priority or DEFAULT_PRIORITY
