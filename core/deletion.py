@@ -5,7 +5,6 @@ know requests or commands; raises `Refused` with a sentence.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from core import digests, people
 from core.copies import writing
 from core.local_time import day_bounds
-from core.pieces import ROWS, in_pieces
+from core.pieces import ROWS, for_each_account, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
 from store import copies, custom_metrics, held_notifications, idempotency_keys, metric_rules, notifications
@@ -133,11 +132,8 @@ def _delete(account_seq: int, seqs: list[int]) -> None:
 
     A copy that neither repeats nor is held is its follower's own.
     """
-    waiting = defaultdict[int, list[int]](list)
-    for copy in copies.waiting(seqs):
-        waiting[copy.account_seq].append(copy.seq)
-    for follower_seq, copied in (waiting | {account_seq: seqs}).items():
-        _delete_rows(follower_seq, copied)
+    copied = [(copy.account_seq, copy.seq) for copy in copies.waiting(seqs)]
+    for_each_account([*copied, *((account_seq, seq) for seq in seqs)], _delete_rows)
 
 
 def _delete_rows(account_seq: int, seqs: list[int]) -> None:
