@@ -38,7 +38,6 @@ MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
 ALPHABET = string.ascii_letters + string.digits
 PING_KEY_CHARACTERS = 22  # 131 bits
-NOBODY = 0  # no account has this seq
 UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -69,7 +68,7 @@ def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str 
         raise Refused(400, f"There is already an account for {address}.", field="email")
     OneTimeLink.void(None)
     zone = local_time.checked_zone(time_zone)
-    role = int(not people.other_administrators(NOBODY))
+    role = int(not people.other_administrators(0))  # no account has the seq 0
     values = {"plan": plan, "time_zone": zone, "password_hash": hashed, "ping_key": _new_ping_key()}
     return Account.add(address, now, is_administrator=role, **values)
 

@@ -27,7 +27,6 @@ from wire.notification import LOW_PRIORITY, Content
 MAX_WAITING = 20  # notifications of an account that are not acknowledged
 MAX_REPEATS = 50  # of a notification
 ALARMS_OF_AN_ACCOUNT = 5  # in one batch
-ACKNOWLEDGED_BEFORE = "It was acknowledged before this device had it."
 
 batches = Batches("repeat", "A batch of repeats failed")
 
@@ -56,7 +55,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
     for seq, owner_seq in copies.group([notification_seq]):
         by = None if owner_seq == account_seq else account_seq
         if stored.acknowledge(owner_seq, seq, device_seq, by, now):
-            deliveries.end([seq], ACKNOWLEDGED_BEFORE, now)
+            deliveries.end([seq], "It was acknowledged before this device had it.", now)
             if notifications.one(seq).status == "pending":
                 notifications.settle(seq)
             after_commit(batches.due.set)

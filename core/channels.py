@@ -28,9 +28,6 @@ MIN_AFTER_S, DEFAULT_AFTER_S, MAX_AFTER_S = 60, 300, 3_600
 DEFAULTS = {"after_s": DEFAULT_AFTER_S, "min_priority": HIGH_PRIORITY}  # the columns of a channel that says no more
 
 
-# --- the role -----------------------------------------------------------------------------------------------
-
-
 def role(after_s: int) -> str:
     """The role of a channel with this value."""
     return FALLBACK if after_s else ALWAYS
@@ -70,9 +67,6 @@ def divided(found: Receivers) -> Receivers:
         device for device in waiting if device.after_s == least_s
     ]
     return found._replace(devices=first, fallbacks=tuple(device for device in waiting if device not in first))
-
-
-# --- fallbacks ----------------------------------------------------------------------------------------------
 
 
 def fall_back(notification_seqs: Iterable[int], now: int) -> bool:

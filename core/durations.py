@@ -8,7 +8,6 @@ UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}  # the greatest first
 DURATION = re.compile(r"(?:[0-9]{1,9}[dhms] ?)+", re.ASCII)
 PART = re.compile(r"([0-9]+)([dhms])")
 FULL_NAMES = {"grace": "grace period", "expires": "time until it expires"}
-MAX_SHOWN_PARTS = 2
 MAX_CHARACTERS = 40
 
 
@@ -31,7 +30,7 @@ def short(seconds: int) -> str:
 
 def near(seconds: int) -> str:
     """A duration in its two greatest units."""
-    return " ".join(_parts(seconds)[:MAX_SHOWN_PARTS]) or "0s"
+    return " ".join(_parts(seconds)[:2]) or "0s"
 
 
 def in_words(seconds: int, most: int = 4) -> str:

@@ -121,9 +121,6 @@ def _texts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tup
     return [*texts, parsed.rest], tuple(missing)
 
 
-# --- the link -----------------------------------------------------------------------------------------------
-
-
 def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
     """The URL, None if a placeholder stays unfilled or it is no http(s) address; and the missing paths.
 
@@ -157,9 +154,6 @@ def _leaves_its_folder(url: str, address: str) -> bool:
     """Whether a value is `..`, which browsers take for the folder above."""
     path = re.split("[?#]", url, maxsplit=1)[0]
     return bool(DOT_SEGMENT.search(path[len(address) :]))
-
-
-# --- resolved -----------------------------------------------------------------------------------------------
 
 
 def checked_condition(condition: str | None) -> str | None:

@@ -77,9 +77,6 @@ def is_maintained(subject: Subject, mutes: Mutes, at: int) -> bool:
     return any(mute.cron and _names(mute, subject) and ends_at(mute, at) is not None for mute in mutes)
 
 
-# --- the rule -----------------------------------------------------------------------------------------------
-
-
 def fate(sender: Sender, priority: int | None, mutes: Mutes, now: int) -> str:
     """PUSH, HOLD or KEEP: what becomes of a notification of this priority (None: the default) that comes now.
 
