@@ -4,7 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from itertools import islice
 from typing import NamedTuple
 
 from bench.measure import WORDS, Person, sentence
@@ -14,6 +14,9 @@ OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the fi
 AT_ONCE = 20_000
 RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # so many of a million rows contain the word
 COMMON = WORDS[0]
+COUNT = """INSERT INTO notification_day (account_seq, day, notification_count)
+    SELECT account_seq, date(created_at / 1000, 'unixepoch'), count(*) FROM notification GROUP BY 1, 2
+    UNION ALL SELECT account_seq, '', count(*) FROM notification GROUP BY 1"""
 
 
 class Share(NamedTuple):
@@ -32,7 +35,8 @@ def fill(shares: list[Share]) -> float:
 
     began = time.monotonic()
     sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
-    for batch in _batches(_in_time(shares)):
+    rows = _in_time(shares)
+    while batch := list(islice(rows, AT_ONCE)):
         with transaction(EVERYBODY):
             sqlite.connection().executemany(
                 "INSERT INTO notification (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
@@ -40,8 +44,7 @@ def fill(shares: list[Share]) -> float:
                 batch,
             )
     with transaction(EVERYBODY):
-        for share in shares:
-            _count(share.person.seq)
+        run(COUNT)
     run("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()  # the next connection syncs as the product does
     return time.monotonic() - began
@@ -85,29 +88,3 @@ def _marked(body: str, place: int) -> str:
         if place % (1_000_000 // of_a_million) == 777 % (1_000_000 // of_a_million):
             return f"{body} {word} {place}."
     return f"{body} {place}."
-
-
-def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:
-    batch = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == AT_ONCE:
-            yield batch
-            batch = []
-    yield batch
-
-
-def _count(account_seq: int) -> None:
-    """Set the counters that the product would have."""
-    from store import sqlite
-    from store.database import run
-
-    counts: dict[str, int] = {}
-    sql = "SELECT created_at / 86400000, count(*) FROM notification WHERE account_seq = ? GROUP BY 1"
-    for day, number in run(sql, (account_seq,)).fetchall():
-        counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
-    counts[""] = sum(counts.values())
-    rows = [(account_seq, day, number) for day, number in counts.items()]
-    sqlite.connection().executemany(
-        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, ?)", rows
-    )

@@ -63,7 +63,7 @@ class World:
         """A page of the history before a seq."""
         from web import rest
 
-        cursor = rest._cursors(self.app.secret_key).sign(f"{person.seq}.{before}").decode()
+        cursor = rest._cursors.sign(f"{person.seq}.{before}").decode()
         return self.get(person, f"/api/v1/notifications?limit={PAGE}&cursor={cursor}")
 
 
