@@ -4,15 +4,13 @@ import http.client
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from os import getpid
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bench.measure import EVENT, MESSAGE, METRICS, alert_codes, keep_off_service, people, percentile, record
-from tests.support.processes import cpu_s
+from bench.measure import EVENT, MESSAGE, METRICS, alert_codes, cpu_of, keep_off_service, people, percentile, record
 
 JSON = "application/json"
 ACCOUNTS, KEYS, ALERTS, NOTIFICATIONS = 40, 5, 50, 60  # keys and so on of each; so many that no limit refuses one
@@ -48,7 +46,7 @@ def requests_of(keys: Sequence[str], codes: Sequence[str]) -> dict[str, list[Req
     }
 
 
-def requests_in(place: object) -> dict[str, list[Request]]:
+def requests_in(place: Any) -> dict[str, list[Request]]:
     """Fill a service's database with accounts; the requests of each kind for them."""
     from store import database
 
@@ -90,12 +88,12 @@ class Client(NamedTuple):
 
     def start(self, connections: int, seconds: int) -> Callable[[], Load]:
         """Start sending, and return a function that waits for the end."""
-        before = self._cpu_s()
+        before = cpu_of(self.pids)
         sending = sender.submit(send, self.port, self.requests, connections, seconds)
 
         def wait() -> Load:
             seen, took_s = sending.result(seconds + 60)
-            used_us = (self._cpu_s() - before) * 1e6
+            used_us = (cpu_of(self.pids) - before) * 1e6
             taken = sum(200 <= status < 300 for _, status, _ in seen)
             if not taken or (taken < len(seen) and not self.may_fail):
                 raise AssertionError(f"{taken} of {len(seen)} answers are 2xx: the figures mean nothing.")
@@ -105,9 +103,6 @@ class Client(NamedTuple):
             return Load(taken / took_s, used_us / taken, *tail, len(seen), pending)
 
         return wait
-
-    def _cpu_s(self) -> float:
-        return sum(cpu_s(pid) for pid in self.pids if Path(f"/proc/{pid}").exists())
 
 
 # --- in the process that sends ------------------------------------------------------------------------------
@@ -127,7 +122,7 @@ def send(port: int, requests: Sequence[Request], connections: int, seconds: int)
     return seen, time.monotonic() - began
 
 
-def _send_on(port: int, requests: Sequence[Request], turn: itertools.count, ends_s: float, seen: Answers) -> None:
+def _send_on(port: int, requests: Sequence[Request], turn: Iterator[int], ends_s: float, seen: Answers) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     while time.monotonic() < ends_s:
         one, began = requests[next(turn) % len(requests)], time.monotonic()

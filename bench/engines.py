@@ -15,7 +15,7 @@ from pathlib import Path
 from bench import measure
 from bench.client import Client, Load, requests_in
 from bench.measure import Row
-from tests.support.processes import children, cpu_s
+from tests.support.processes import children
 from tests.support.server import Server
 from torture.scale_servers import NAME, PostgreSql, missing
 
@@ -47,13 +47,9 @@ class Engine:
     def slice(self, kind: str) -> Slice:
         """Send requests of one kind for some seconds."""
         servers = self.servers()
-        before = _cpu(servers)
+        before = measure.cpu_of(servers)
         load = self.clients[kind].run(CONNECTIONS, SECONDS)
-        return load, (_cpu(servers) - before) / load.answered * 1e6
-
-
-def _cpu(pids: list[int]) -> float:
-    return sum(cpu_s(pid) for pid in pids if Path(f"/proc/{pid}").exists())
+        return load, (measure.cpu_of(servers) - before) / load.answered * 1e6
 
 
 @contextmanager

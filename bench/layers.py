@@ -87,7 +87,7 @@ def limiter_row(app: Any, person: Person, must: float) -> Row:
     """CPU of counting a request when 20,000 keys were used within the minute, compared with 20."""
     from web import context, rate_limits
 
-    storage = rate_limits.limiter.limiter.storage
+    storage: Any = rate_limits.limiter.limiter.storage
     stores = {}
     for keys in (20, LIVE_KEYS):
         storage.reset()

@@ -9,14 +9,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tests.support.processes import children
+from tests.support.processes import children, cpu_s
 
 ROOT = Path(__file__).parents[1]
 Slice = TypeVar("Slice")
@@ -126,7 +126,7 @@ def percentile(values: Sequence[float], part: float) -> float:
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
-def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) -> dict[str, float]:
+def low_cpu_us(works: Mapping[str, Callable[[], Any]], batches: int, calls: int) -> dict[str, float]:
     """This process's CPU per call in µs for each function: the 10th percentile of interleaved batches."""
     seen: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
@@ -142,7 +142,7 @@ def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) ->
     return {name: percentile(values, 0.1) for name, values in seen.items()}
 
 
-def in_rounds(slices: dict[Any, Callable[[], Slice]], rounds: int) -> dict[Any, list[Slice]]:
+def in_rounds(slices: Mapping[Any, Callable[[], Slice]], rounds: int) -> dict[Any, list[Slice]]:
     """What each of these gives in each round; every second round is in reverse order.
 
     All run once before, because the first requests are slower.
@@ -166,8 +166,14 @@ def ratio(rounds: Sequence[tuple[float, float]]) -> float:
 
 def worker_of(master: int) -> int:
     """The process id of gunicorn's single worker."""
+    worker: int
     (worker,) = children(master)
     return worker
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    """The CPU seconds of those of these processes that still run."""
+    return float(sum(cpu_s(pid) for pid in pids if Path(f"/proc/{pid}").exists()))
 
 
 def keep_with_service(pid: int) -> None:
@@ -205,7 +211,7 @@ def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", coo
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     headers |= {"Cookie": cookie} if cookie else {}
-    environ = EnvironBuilder(path=path, method=method, headers=headers, data=body).get_environ()
+    environ = EnvironBuilder(path=path, method=method, headers=[*headers.items()], data=body).get_environ()
     environ["REMOTE_ADDR"] = "127.0.0.1"
 
     def call() -> bytes:

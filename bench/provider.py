@@ -31,7 +31,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, delay_s: float) -> None:
         self.delay_s = delay_s
-        self.http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+        self.http = H2Connection(H2Configuration(client_side=False))
         self.paths: dict[int, str] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -45,7 +45,7 @@ class Connection(asyncio.Protocol):
         for event in self.http.receive_data(data):
             match event:
                 case RequestReceived(stream_id=stream, headers=headers):
-                    self.paths[stream] = dict(headers)[":path"]
+                    self.paths[stream] = dict(headers)[b":path"].decode()
                 case DataReceived(stream_id=stream, flow_controlled_length=length):
                     self.http.acknowledge_received_data(length, stream)
                 case StreamEnded(stream_id=stream):
