@@ -1,6 +1,6 @@
 """Exact moving windows: how many hits each key had lately, and whether there is room for more.
 
-A storage and a strategy for Flask-Limiter. The times of a key's hits are in this process's memory, unless they are
+A storage for Flask-Limiter. The times of a key's hits are in this process's memory, unless they are
 shared. Unlike with the storage of `limits`, counting takes the same time however many keys there are, the clock is
 never set back, and all that a request counts against is counted in one call. Must not know the limits.
 """
@@ -8,10 +8,9 @@ never set back, and all that a request counts against is counted in one call. Mu
 import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 from limits.storage import MovingWindowSupport, Storage
-from limits.strategies import STRATEGIES, MovingWindowRateLimiter
 
 from process import clock
 
@@ -124,14 +123,3 @@ class MovingWindows(Storage, MovingWindowSupport):
         raise NotImplementedError
 
     get = incr = get_expiry = get_moving_window = check = clear = _not_here
-
-
-class MovingWindowsLimiter(MovingWindowRateLimiter):
-    """The strategy of `limits` for one window, and for several that are counted together."""
-
-    def __init__(self, storage: Storage) -> None:
-        super().__init__(storage)
-        self.hit_together = cast(MovingWindows, storage).count
-
-
-STRATEGIES["moving-windows"] = MovingWindowsLimiter

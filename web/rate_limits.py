@@ -1,7 +1,7 @@
 """Every rate limit, and what each request counts against.
 
-Flask-Limiter decides, with a strategy and a storage of our own (`web.moving_windows`), which are asked once for each
-request. With Redis the counts are there (`web.shared_windows`). Must not know handlers or SQL.
+Flask-Limiter decides, with a storage of our own (`web.moving_windows`), which is asked once for each request. With
+Redis the counts are there (`web.shared_windows`). Must not know handlers or SQL.
 """
 
 import math
@@ -15,7 +15,7 @@ from core.plans import PLANS
 from process import clock
 from process.redis_client import RedisClient
 from web.context import Window, current
-from web.moving_windows import Claim, Counted, MovingWindows, MovingWindowsLimiter
+from web.moving_windows import Claim, Counted, MovingWindows
 from web.shared_windows import SharedWindows
 from wire.errors import TOO_MANY_EVENTS, Refused
 
@@ -75,9 +75,9 @@ NEW_PHONE_CODES = Quota("new-phone-code", 30, 15, TOO_MANY_ATTEMPTS)  # made for
 
 _all_events: Claim  # of one event, for all alerts together; set by `reset`
 _events_of_account: Quota  # half of that: one account never uses it up for the others; likewise
-_limiter: MovingWindowsLimiter  # which decides; set by `configure`
+_windows: MovingWindows  # the limiter's storage; set by `configure`
 limiter = Limiter(
-    key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-windows"
+    key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-window"
 )
 
 
@@ -87,10 +87,10 @@ def configure(app: Flask) -> None:
     They count by endpoint, miss 404 and 405, and cost more than all other work of a small request; instead, `rest`
     is called for every request to the REST API.
     """
-    global _limiter
+    global _windows
     app.extensions["limiter"] = {limiter}
     limiter.init_app(app)
-    _limiter = cast(MovingWindowsLimiter, limiter.limiter)
+    _windows = cast(MovingWindows, limiter.limiter.storage)
 
 
 def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) -> None:
@@ -101,22 +101,21 @@ def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) 
     global _all_events, _events_of_account
     _all_events = Quota("all-events", ingest_per_minute).claim("")
     _events_of_account = Quota("events", (ingest_per_minute + 1) // 2)
-    storage = cast(MovingWindows, _limiter.storage)
-    storage.reset()
-    storage.shared = SharedWindows(*redis).count if redis else None
+    _windows.reset()
+    _windows.shared = SharedWindows(*redis).count if redis else None
 
 
 def count(quota: Quota, who: str | int) -> None:
     """Count a hit of this sender, account or heartbeat; `Refused` (429) beyond the limit."""
     if quota.words:
         _count_together(quota.words, quota.claim(who))
-    elif not _limiter.hit(quota, str(who)):
+    elif not limiter.limiter.hit(quota, str(who)):
         raise Refused(429, TOO_MANY_EVENTS)
 
 
 def _count_together(words: str, *claims: Claim) -> None:
     """Count all of the claims, or none: then `Refused` (429) with these words and the time to wait."""
-    (counted,) = _limiter.hit_together(claims)
+    (counted,) = _windows.count(claims)
     if counted.refused is not None:
         raise Refused(429, words, _wait_s(counted))
 
@@ -143,7 +142,7 @@ def custom_metrics() -> None:
 
 def _count_for_caller(*claims: Claim) -> Counted:
     """Count a request that has a caller. The answer says the first claim's limit and the least room of all."""
-    (counted,) = _limiter.hit_together(claims)
+    (counted,) = _windows.count(claims)
     reset_at = math.ceil(clock.now_ms() / 1000 + counted.reset_in_s)
     current().window = Window(claims[0][1], counted.room, reset_at)
     return counted
@@ -167,11 +166,11 @@ def event(
     of_account = _events_of_account.claim(account_seq)
     limits = (*guessed, ALERT_EVENTS.claim(alert_seq), of_account, _all_events)
     if switched_on_at is None:
-        is_flood, (counted,) = False, _limiter.hit_together(limits)
+        is_flood, (counted,) = False, _windows.count(limits)
     else:
         most = FLOOD.amount - 1  # the request that makes it a flood is not counted
         flood = FLOOD.key_for(alert_seq, switched_on_at), most, FLOOD.length_s, 1
-        towards, counted = _limiter.hit_together((*guessed, flood), limits)
+        towards, counted = _windows.count((*guessed, flood), limits)
         is_flood = towards.refused == len(guessed)
     if counted.refused is None:
         return is_flood, None
@@ -230,7 +229,7 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
     taken_back = [] if is_right is False else visitor.quotas
     if not is_right:
         taken_back = [*taken_back, visitor.sign_ins]
-    _limiter.hit_together(tuple(quota.claim(who, -1) for quota, who in taken_back))
+    _windows.count(tuple(quota.claim(who, -1) for quota, who in taken_back))
 
 
 # --- what is used of the limits -----------------------------------------------------------------------------
@@ -239,4 +238,4 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
 def used(quota: Quota, *whos: int) -> int:
     """The hits of the busiest of these keys or accounts within the quota's window."""
     looks = ((quota.claim(who, amount=0),) for who in whos)
-    return max((min(quota.amount, one.used) for one in _limiter.hit_together(*looks)), default=0)
+    return max((min(quota.amount, one.used) for one in _windows.count(*looks)), default=0)
