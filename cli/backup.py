@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 from flask import current_app
 
-from cli.base import CallersPath, Command, FirstCommand, counted, line
+from cli.base import CallersPath, Command, FirstCommand, line
 from config import Settings
 from core import delivery, moving
 from store import pictures
 from store.database import copy_database
 from wire.errors import Refused
+from wire.validation import counted
 
 SHOWN = (  # tables, and the noun for a row of each
     ("account", "account"),

@@ -24,6 +24,7 @@ from flask.cli import ScriptInfo
 from config import Settings
 from core import accounts
 from process.service_lock import InUse, note_of_service
+from settings.variables import printable
 from store.database import DatabaseError, DatabaseRefused, has_data, patiently
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
@@ -205,12 +206,7 @@ def moment(at: int | None) -> str:
 
 def line(*columns: str) -> str:
     """The columns joined by tabs, with each unprintable character replaced by a space so that it stays one line."""
-    return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)
-
-
-def counted(number: int, word: str) -> str:
-    """The number with the word, as a plural unless it is one."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return "\t".join(map(printable, columns))
 
 
 # --- lists --------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import click
 
-from cli.base import Group, Row, counted, line, lists, moment, of_account
+from cli.base import Group, Row, line, lists, moment, of_account
 from core import accounts, deletion, metric_rules
 from models import Account
 from process import clock
 from store import metric_rules as stored_metric_rules
 from store.metric_rules import Rule
 from web import shapes
+from wire.validation import counted
 
 metric = Group("metric", help="Delete metrics.")
 rule = Group("rule", help="Manage rules that notify you about a metric's values.")

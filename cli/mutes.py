@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from cli.base import Command, Row, counted, line, lists, moment, of_account
+from cli.base import Command, Row, line, lists, moment, of_account
 from core import holding, mutes
 from core.durations import seconds_of
 from core.local_time import moment_ms
@@ -12,6 +12,7 @@ from models import Account
 from process import clock
 from store.mutes import ALL, HISTORY, ListedMute
 from web import shapes
+from wire.validation import counted
 
 WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 

@@ -4,12 +4,13 @@ from typing import Any
 
 import click
 
-from cli.base import PRIORITY, Command, Group, counted, line, number_or_word, of_account, piped
+from cli.base import PRIORITY, Command, Group, line, number_or_word, of_account, piped
 from core import accounts, deletion, delivery
 from core.local_time import moment_ms
 from models import Account
 from store.senders import Owner
 from wire.notification import checked_content
+from wire.validation import counted
 
 history = Group("history", help="Delete notifications from the history.")
 

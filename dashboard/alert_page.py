@@ -15,6 +15,7 @@ from store.notifications import LatestOfAlert
 from web import guards
 from web.context import current, request
 from wire.json_text import as_json
+from wire.validation import counted
 
 TABS = {"connect": "Connect", "message": "Message", "activity": "Activity", "settings": "Settings"}
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^{}\[\],:"]+')
@@ -63,11 +64,9 @@ def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
     if refused := list(takewhile(lambda one: one.status >= 400, seen)):
         times, first = sum(one.times for one in refused), refused[-1]
         since = page.near(first.at if first.since is None else first.since).removeprefix("today ")
-        requests = "request" if times == 1 else "requests"
-        return Trouble(f"Refused {page.number(times)} {requests} since {since}: {refused[0].words}", True)
+        return Trouble(f"Refused {counted(times, 'request')} since {since}: {refused[0].words}", True)
     if alert.is_active and latest and latest.missing:
-        variables = "variable" if len(latest.missing) == 1 else "variables"
-        return Trouble(f"{len(latest.missing)} {variables} missing in the last request")
+        return Trouble(f"{counted(len(latest.missing), 'variable')} missing in the last request")
     return Trouble()
 
 

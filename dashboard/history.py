@@ -22,7 +22,7 @@ from store.search import Found, Span, Wanted, search, span_between
 from web.context import current, request
 from wire.errors import Refused
 from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
-from wire.validation import MAX_SEARCH_CHARACTERS
+from wire.validation import MAX_SEARCH_CHARACTERS, counted
 
 PAGE_ROWS = 50
 MAX_RANG = 5
@@ -77,12 +77,12 @@ def _rang() -> dict[str, Any]:
     begin, _ = local_time.day_bounds(first_day, account.time_zone)
     alerts = {one.seq: one for one in Alert.of_account(account.seq)}
     keys = {one.seq: one for one in ApiKey.of_account(account.seq)}
-    rang, counted = list[tuple[Sent, Alert | ApiKey, str]](), by_sender(account.seq, begin)
-    for sent in counted:
+    rang, all_sent = list[tuple[Sent, Alert | ApiKey, str]](), by_sender(account.seq, begin)
+    for sent in all_sent:
         sender = alerts.get(sent.alert_seq or 0) or keys.get(sent.api_key_seq or 0)
         if sender:  # neither deleted nor Pocketbell itself
             rang.append((sent, sender, _query({"sender": sender.id, "since": first_day})))
-    is_cut = sum(sent.sent for sent in counted) == MAX_COUNTED
+    is_cut = sum(sent.sent for sent in all_sent) == MAX_COUNTED
     return {"rang": rang[:MAX_RANG], "rang_of": MAX_COUNTED if is_cut else None}
 
 
@@ -354,7 +354,8 @@ def delete_chosen() -> Page:
     if not request.form.get("confirmed"):
         entries = notifications.entries(notifications.find_seqs(account.seq, ids))
         return render_template("delete_several.html", entries=entries, part=part_asked())
-    return page.back_to(ADDRESS + part_asked(), _count(deletion.delete_several(account.seq, ids), "deleted"))
+    deleted = deletion.delete_several(account.seq, ids)
+    return page.back_to(ADDRESS + part_asked(), f"{counted(deleted, 'notification')} deleted.")
 
 
 def acknowledge_chosen() -> Page:
@@ -362,7 +363,7 @@ def acknowledge_chosen() -> Page:
     count = alarms.acknowledge_several(current().account.seq, _chosen(), clock.now_ms())
     if not count:
         return page.back_to(ADDRESS + part_asked(), "None of these was waiting to be acknowledged.", "warning")
-    return page.back_to(ADDRESS + part_asked(), _count(count, "acknowledged"))
+    return page.back_to(ADDRESS + part_asked(), f"{counted(count, 'notification')} acknowledged.")
 
 
 def _chosen() -> list[str]:
@@ -370,7 +371,3 @@ def _chosen() -> list[str]:
     if len(ids) > MAX_CHOSEN:
         raise Refused(400, f"Select at most {MAX_CHOSEN} notifications at once.")
     return ids
-
-
-def _count(count: int, done: str) -> str:
-    return f"{count} notification{'' if count == 1 else 's'} {done}."

@@ -32,6 +32,7 @@ from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITY_WORDS, bare
+from wire.validation import counted
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -85,7 +86,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
     times = (moment, formatted, ago, age, near, day, took, dated)
-    texts = (number, value, percent, excerpt, hits, links, icon, ink, tile_color, bare)
+    texts = (number, value, percent, excerpt, hits, links, icon, ink, tile_color, bare, counted)
     others = {
         "lasting": in_words,
         "priority_word": PRIORITY_WORDS.__getitem__,
@@ -220,8 +221,7 @@ def age(at: int) -> str:
     if days < 1:
         return f"{since // HOUR_MS} h ago"
     length, unit = next(one for one in AGES if days >= one[0])
-    count = days // length
-    return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return f"{counted(days // length, unit)} ago"
 
 
 def took(ms: int) -> str:

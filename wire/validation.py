@@ -28,6 +28,11 @@ def only_known(sent: dict[str, Any], *known: str) -> dict[str, Any]:
     return sent
 
 
+def counted(number: int, word: str) -> str:
+    """The number with the word, as a plural unless it is one."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def either(words: Iterable[str]) -> str:
     """The words as a choice in a sentence: `a, b or c`."""
     *others, last = words
