@@ -24,8 +24,7 @@ OWN_FILE = Path(__file__).parent / ".env"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def _flag(value: str) -> bool:
-    return {"0": False, "1": True}[value]
+FLAG = {"0": False, "1": True}.__getitem__
 
 
 def _on_or_off(value: str) -> bool:
@@ -90,7 +89,7 @@ class Settings:
     redis_url: str | None = _variable(
         "REDIS_URL", None, redis_address, "redis://host:port or rediss://name:password@host:port", secret=True
     )
-    redis_tls_verify: bool = _variable("REDIS_TLS_VERIFY", "1", _flag, "0 or 1")
+    redis_tls_verify: bool = _variable("REDIS_TLS_VERIFY", "1", FLAG, "0 or 1")
     workers: int = _number("WEB_CONCURRENCY", "1", 1, 64)
     threads: int = _number("THREADS", "32", 1, 1024)
     secret_key: str | None = _variable("SECRET_KEY", None, str, "any text", secret=True)
@@ -115,7 +114,7 @@ class Settings:
     first_account: str | None = _variable(
         "FIRST_ACCOUNT", None, matching(r"[!-?A-~]{1,64}@[!-?A-~]{1,180}"), "the e-mail address of the first account"
     )
-    print_setup_link: bool = _variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1")
+    print_setup_link: bool = _variable("PRINT_SETUP_LINK", "0", FLAG, "0 or 1")
     providers: Mapping[str, Any]
     wipes_disk: bool  # the platform does so at each restart, and the database is there
     file: Path | None  # the settings file, if there is one

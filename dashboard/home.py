@@ -36,8 +36,6 @@ PATHS = {  # the page for each kind of need
     "key": "/app/keys",
     "https": "/docs/phones#https-in-one-command",
 }
-
-
 STATES = ("down", "firing", "late", "up", "new", "ok", "paused")  # of heartbeats and rules, the worst first
 
 

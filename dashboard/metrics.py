@@ -121,18 +121,15 @@ def show_metric(
         ranges=_ranges(),
         chosen=chosen,
         changed=changed,
-        typed={**(_texts(changed) if changed else _new_texts(latest)), **(typed or {})},
+        typed={**_texts(changed, latest), **(typed or {})},
         problem=problem,
     )
 
 
-def _new_texts(latest: MetricValue | None) -> dict[str, str]:
-    """The form of a new rule."""
-    return {**NEW_RULE, "value": _exact(latest.value) if latest else ""}
-
-
-def _texts(rule: Rule) -> dict[str, str]:
-    """The form of a rule, as its owner would write it."""
+def _texts(rule: Rule | None, latest: MetricValue | None) -> dict[str, str]:
+    """The form of a rule as its owner would write it, or that of a new one."""
+    if rule is None:
+        return {**NEW_RULE, "value": _exact(latest.value) if latest else ""}
     lasting = short(rule.for_s) if rule.for_s else ""
     if rule.threshold is None:
         return {"silent": lasting}

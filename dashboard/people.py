@@ -39,14 +39,9 @@ def show_people(problem: Problem | None = None, **form: Any) -> str:
 def invite() -> Page:
     """POST /app/people: invites, and redirects to the page that shows the link, so that a reload makes no other."""
     sent, now = request.form, clock.now_ms()
-    email, plan, role, me = (
-        sent.get("email", ""),
-        sent.get("plan", ""),
-        "administrator" in sent,
-        current().account.seq,
-    )
+    email, plan, role, by_mail = sent.get("email", ""), sent.get("plan", ""), "administrator" in sent, "mail" in sent
     try:
-        checked, by_mail = accounts.checked_plan(plan), "mail" in sent
+        checked, me = accounts.checked_plan(plan), current().account.seq
         invited = people.invite_to_show(email, checked, role, guards.session_token(), now, me, by_mail)
     except Refused as refused:
         return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role), 422

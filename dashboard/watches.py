@@ -10,6 +10,7 @@ from flask import redirect, render_template
 from core import accounts, attention, heartbeats, metric_rules, uptime
 from core.durations import short
 from dashboard import page
+from dashboard.home import STATES
 from dashboard.page import Page, Problem
 from process import clock
 from store import heartbeats as stored_heartbeats
@@ -20,17 +21,15 @@ from web import guards
 from web.context import current, request
 from wire.errors import Refused
 
-SETTINGS = ("name", "period", "cron", "grace", "priority")
 NEW = {"name": "", "period": "1d", "cron": "", "grace": heartbeats.DEFAULT_GRACE, "priority": "4"}
 SHOWN_PINGS = 8  # older ones are folded
-IN_ORDER = ("down", "late", "up", "new", "paused")
 
 
 def show_watches() -> str:
     """GET /app/watches."""
     account, now = current().account, clock.now_ms()
-    beats = sorted(stored_heartbeats.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
-    rules = sorted(stored_metric_rules.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
+    beats = sorted(stored_heartbeats.of_account(account.seq), key=lambda beat: STATES.index(beat.state))
+    rules = sorted(stored_metric_rules.of_account(account.seq), key=lambda rule: STATES.index(rule.state))
     records = uptime.records(account.seq, beats, now)
     values = stored_metric_rules.latest_values(account.seq, now)
     return render_template(
@@ -111,7 +110,7 @@ def _find(heartbeat_id: str) -> Beat:
 
 
 def _typed() -> dict[str, str]:
-    return {name: request.form.get(name, "").strip() for name in SETTINGS}
+    return {name: request.form.get(name, "").strip() for name in NEW}
 
 
 def _settings(typed: dict[str, str]) -> dict[str, Any]:

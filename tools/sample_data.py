@@ -25,14 +25,8 @@ REPOSITORY = {"full_name": "ana/shop"}
 
 
 def run_of_ci(conclusion, number):
-    url = f"{SHOP}/actions/runs/{number}"
-    run = {"name": "CI", "conclusion": conclusion, "html_url": url}
-    return {
-        "action": "completed",
-        "workflow_run": run,
-        "repository": {"full_name": "ana/shop"},
-        "sender": {"login": "ana"},
-    }
+    run = {"name": "CI", "conclusion": conclusion, "html_url": f"{SHOP}/actions/runs/{number}"}
+    return {"action": "completed", "workflow_run": run, "repository": REPOSITORY, "sender": {"login": "ana"}}
 
 
 def issue(title, number):
