@@ -1,16 +1,18 @@
 """Exponential backoff, for deliveries and for rows whose work keeps failing. Must not know what the work is."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
+from core import copies
 from process import clock
 from process.clock import DAY_MS
 from process.faults import log_fault
+from store.database import transaction
 
 FIRST_RETRY_S = 30  # of a delivery
 MAX_RETRY_S = 3600
 GIVEN_UP_AFTER_MS = DAY_MS
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0  # of a row
+ROWS_AT_ONCE = 500
 
 
 def retry_s(attempts: int) -> int:
@@ -29,24 +31,27 @@ class Backoff:
         """Forget all (another database was opened)."""
         self._waits.clear()
 
-    def due(self, find: Callable[[int], list[tuple[int, int]]], limit: int) -> list[tuple[int, int]]:
-        """At most `limit` rows that `find`, called with a number, returns, without the rows that wait.
+    def each(self, find: Callable[[int], list[tuple[int, int]]], work: Callable[[int], None]) -> bool:
+        """Work on the due rows, each in a transaction of its account and its followers; whether more are left.
 
-        A row is its account's seq and its own.
+        `find`, called with a number, returns at most so many: the account's seq, and its own.
         """
         now_s = clock.monotonic_s()
         # A row that was not tried again for this long is no longer due, or deleted.
         self._waits = {seq: wait for seq, wait in list(self._waits.items()) if now_s < wait[0] + LONGEST_WAIT_S}
         waiting = {seq for seq, (until_s, _) in self._waits.items() if now_s < until_s}
-        return [one for one in find(limit + len(waiting)) if one[1] not in waiting][:limit]
+        due = [one for one in find(ROWS_AT_ONCE + len(waiting)) if one[1] not in waiting][:ROWS_AT_ONCE]
+        for account_seq, seq in due:
+            try:
+                with transaction(*copies.accounts_of(account_seq)):
+                    work(seq)
+                self._waits.pop(seq, None)
+            except Exception as error:  # the other rows must not wait for this one
+                log_fault(self._fault, error)
+                self._put_off(seq)
+        return len(due) == ROWS_AT_ONCE
 
-    @contextmanager
-    def tried(self, seq: int) -> Iterator[None]:
-        """Work on a row. If that fails, it is logged, and the row waits: twice as long as the last time."""
-        try:
-            yield
-            self._waits.pop(seq, None)
-        except Exception as error:  # the other rows must not wait for this one
-            log_fault(self._fault, error)
-            wait_s = min(LONGEST_WAIT_S, 2 * self._waits[seq][1]) if seq in self._waits else FIRST_WAIT_S
-            self._waits[seq] = clock.monotonic_s() + wait_s, wait_s
+    def _put_off(self, seq: int) -> None:
+        """Let a row wait for twice as long as the last time."""
+        wait_s = min(LONGEST_WAIT_S, 2 * self._waits[seq][1]) if seq in self._waits else FIRST_WAIT_S
+        self._waits[seq] = clock.monotonic_s() + wait_s, wait_s

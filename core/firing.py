@@ -31,7 +31,6 @@ OPERATORS: dict[str, Callable[[float, Any], bool]] = {
     "!=": operator.ne,
 }
 RUN_VALUES = 100  # the newest, of which a rule that must hold for a while may begin to hold at the first
-CHECKED_AT_ONCE = 500
 UNJUDGED = "A rule on a metric could not be judged"
 backoff = Backoff(UNJUDGED)
 
@@ -99,13 +98,12 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
-    due = backoff.due(lambda most: metric_rules.due(now, most), CHECKED_AT_ONCE)
-    for account_seq, seq in due:
-        with backoff.tried(seq), transaction(*copies.accounts_of(account_seq)):
-            rule = metric_rules.one(seq)
-            if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
-                _judge(rule, now, has_arrived=False)
-    return len(due) == CHECKED_AT_ONCE
+    return backoff.each(lambda most: metric_rules.due(now, most), lambda seq: _judge_due(metric_rules.one(seq), now))
+
+
+def _judge_due(rule: Rule | None, now: int) -> None:
+    if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
+        _judge(rule, now, has_arrived=False)
 
 
 # --- states -------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import existing
 from wire.notification import LOW_PRIORITY, Content
 
-CHECKED_AT_ONCE = 500
 NOTED_EVERY_S = 30.0  # that the service is alive: a downtime may be overestimated by as much
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
@@ -107,11 +106,7 @@ def check_due(_: int) -> bool:
 
 
 def _check_deadlines(now: int) -> bool:
-    due = _backoff.due(lambda most: heartbeats.due(now, most), CHECKED_AT_ONCE)
-    for account_seq, seq in due:
-        with _backoff.tried(seq), transaction(*copies.accounts_of(account_seq)):
-            _pass_deadline(heartbeats.one(seq), now)
-    return len(due) == CHECKED_AT_ONCE
+    return _backoff.each(lambda most: heartbeats.due(now, most), lambda seq: _pass_deadline(heartbeats.one(seq), now))
 
 
 def _pass_deadline(beat: Beat | None, now: int) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import firing
+from core import backoff, firing
 from models import Account
 from process import clock
 from store import database, metric_rules, people
@@ -247,7 +247,7 @@ def test_an_always_failing_rule_is_retried_with_growing_delays_and_delays_no_oth
         judge(rule, *more, **named)
 
     monkeypatch.setattr(firing, "_judge", fail)
-    monkeypatch.setattr(firing, "CHECKED_AT_ONCE", 1)
+    monkeypatch.setattr(backoff, "ROWS_AT_ONCE", 1)
     for _ in range(600):
         passes(1)
     assert [rule.state for rule in rules] == ["ok", "firing"]
