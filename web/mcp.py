@@ -119,12 +119,11 @@ def _check_origin() -> None:
 def _read_message() -> Payload:
     try:
         message = read_object(_known)
-    except NotAnObject as refused:
-        raise Wrong(INVALID_REQUEST, refused.message) from None
     except Refused as refused:
         if refused.status != 400:
             raise
-        raise Wrong(PARSE_ERROR, refused.message) from None
+        code = INVALID_REQUEST if isinstance(refused, NotAnObject) else PARSE_ERROR
+        raise Wrong(code, refused.message) from None
     message_id = message.get("id", 0)
     if not isinstance(message_id, str | int) or isinstance(message_id, bool):
         raise Wrong(INVALID_REQUEST, "id must be a string or a whole number.")

@@ -36,7 +36,6 @@ from wire.ntfy_stream import event, notification_id
 from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture
 
 KEPT_BYTES = 65_536  # of a body that is no picture: more than the longest message has
-HTTP = "HTTP_"  # before the name of a header in the environment of WSGI
 
 Answer = tuple[Payload, dict[str, str]]
 
@@ -97,9 +96,8 @@ def publish_json() -> Answer:
 
 def publication(fields: Payload) -> Publication:
     """The parameters of the request, in dictionaries: up to fifty names are asked for."""
-    headers = {
-        name[5:].replace("_", "-").lower(): value for name, value in current().environ.items() if name[:5] == HTTP
-    }
+    sent = current().environ.items()
+    headers = {name[5:].replace("_", "-").lower(): value for name, value in sent if name[:5] == "HTTP_"}
     return Publication(headers, request.args.to_dict(), fields)
 
 
