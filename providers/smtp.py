@@ -14,13 +14,14 @@ from functools import partial
 from threading import Timer
 from typing import Any, NamedTuple
 
-from providers.base import Answer, Outcome
+from providers.base import Answer, Outcome, Unavailable
 from providers.transport import ca_file
 
 CONNECT_TIMEOUT_S = 5.0  # of each address that the server's name has
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
 NOT_OURS = "The mail server could not be reached: "
+UNENCRYPTED = "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL."
 
 
 class SmtpServer(NamedTuple):
@@ -32,10 +33,6 @@ class SmtpServer(NamedTuple):
     user: str
     password: str
     sender: str  # its address alone
-
-
-class _Unencrypted(Exception):
-    """The server takes a password, and offers no encryption."""
 
 
 class _Bounded(smtplib.SMTP):
@@ -77,9 +74,8 @@ def _answer(server: SmtpServer, timeout_s: float, use: Any) -> Answer:
         with _signed_in(server, timeout_s) as smtp:
             use(smtp)
         return Answer(Outcome.DELIVERED)
-    except _Unencrypted:
-        error = "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL."
-        return Answer(Outcome.CONFIGURATION, error)
+    except Unavailable as unavailable:
+        return unavailable.answer
     except smtplib.SMTPRecipientsRefused as refused:
         return _meaning(*next(iter(refused.recipients.values())))
     except smtplib.SMTPAuthenticationError as refused:
@@ -133,7 +129,7 @@ def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
             smtp.starttls(context=trust())
             smtp.ehlo_or_helo_if_needed()
         elif not server.is_tls and server.user and server.host not in THIS_MACHINE:
-            raise _Unencrypted
+            raise Unavailable(Answer(Outcome.CONFIGURATION, UNENCRYPTED))
         if server.user:
             smtp.login(server.user, server.password)
         yield smtp
