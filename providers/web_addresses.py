@@ -7,6 +7,7 @@ Pure.
 import ipaddress
 import re
 import socket
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from providers.transport import is_public
@@ -32,8 +33,8 @@ class Address(NamedTuple):
     origin: str
 
     def is_named_by(self, hosts: Hosts) -> bool:
-        """Whether the list has its origin or, for https, its host."""
-        return self.origin in hosts or (self.scheme == "https" and names_host(hosts, self.host))
+        """Whether the list has its origin or, for https, its host, or what is after `*.` ends that."""
+        return self.origin in hosts or (self.scheme == "https" and any(fnmatchcase(self.host, one) for one in hosts))
 
     @property
     def is_private_number(self) -> bool:
@@ -53,11 +54,6 @@ def address_of(url: str) -> Address | None:
     scheme, host = match["scheme"].lower(), match["host"].lower()
     port = match["port"] if match["port"] and match["port"] != DEFAULT_PORTS[scheme] else ""
     return Address(scheme, host, f"{scheme}://{host}{port}")
-
-
-def names_host(hosts: Hosts, host: str) -> bool:
-    """Whether a list of hosts has this one, or what is after `*.` ends it."""
-    return any(one == host or (one.startswith("*.") and host.endswith(one[1:])) for one in hosts)
 
 
 def hosts(value: str) -> Hosts:
