@@ -97,15 +97,16 @@ def set_account(
 ) -> None:
     """Change an account's plan, time zone, quiet hours, password or role."""
     hashed = _piped_password_hash() if password_stdin else None
-    days = PLANS[plan or changed.plan].history_days
-    change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
+    change_zone = (
+        None if timezone is None else accounts.zone_change(changed, timezone, plan or changed.plan, clock.now_ms())
+    )
     with transaction(EVERYBODY, changed.seq):
         if admin is not None:
             people.set_administrator(changed.seq, admin)
         if plan:
             accounts.change(changed, plan=plan)
-        if change:
-            accounts.set_time_zone(changed, change)
+        if change_zone:
+            change_zone()
         if quiet_hours is not None:
             accounts.set_quiet_hours(changed, None if quiet_hours == "off" else quiet_hours)
         if hashed:

@@ -7,9 +7,9 @@ sentence.
 import re
 import secrets
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
@@ -184,40 +184,29 @@ def note_devices(account: Account, device_seq: int) -> None:
             Account.change(account.seq, known_device_seq=device_seq)
 
 
-class ZoneChange(NamedTuple):
-    """A new time zone from `at` on, and notifications since `since` by quarter of an hour, to the seq `newest`."""
+def zone_change(account: Account, time_zone: str, plan: str, now: int) -> Callable[[], None]:
+    """What sets the time zone, the deadlines of cron heartbeats and the counters; it may do so in a transaction.
 
-    zone: str
-    at: int
-    since: int
-    newest: int
-    counts: list[tuple[int, int]]
-
-
-def zone_change(account: Account, time_zone: str, history_days: int, now: int) -> ZoneChange:
-    """Count this month again by another zone's calendar, outside a transaction: a long history takes a while.
-
-    A day keeps its count if a part of it is older than the history of `history_days`.
+    This month is counted by the new calendar before, since a long history takes a while, and what is sent until then
+    is added. A day keeps its count if a part of it is older than the plan's history.
     """
     zone = local_time.checked_zone(time_zone)
-    since = local_time.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
+    since = local_time.day_start(now - min(PLANS[plan].history_days - 1, MONTH_DAYS) * DAY_MS, zone)
     with cpu_affinity.any_of_them():
         newest = notifications.newest_seq(account.seq)
         counts = notification_days.count_by_quarter_hour(account.seq, since, 0, newest)
-    return ZoneChange(zone, now, since, newest, counts)
 
+    def make() -> None:
+        with transaction(account.seq):
+            Account.change(account.seq, time_zone=zone)
+            for beat in heartbeats.of_account(account.seq):
+                if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > now:
+                    heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, now), now)
+            newer = notification_days.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
+            days = local_time.count_by_day(counts + newer, zone)
+            notification_days.replace_since(account.seq, local_time.local_day(since, zone), days)
 
-def set_time_zone(account: Account, change: ZoneChange) -> None:
-    """Change the zone, the deadlines of cron heartbeats, and the counters, with the sends since `zone_change`."""
-    zone, at, since, newest, counts = change
-    with transaction(account.seq):
-        Account.change(account.seq, time_zone=zone)
-        for beat in heartbeats.of_account(account.seq):
-            if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
-                heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, at), at)
-        newer = notification_days.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
-        days = local_time.count_by_day(counts + newer, zone)
-        notification_days.replace_since(account.seq, local_time.local_day(since, zone), days)
+    return make
 
 
 # --- one-time links -----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any
 
 from core import accounts, alerts, heartbeats, local_time, metric_rules, presets, week_windows
 from core.local_time import COLLECTED_MS
-from core.plans import PLANS
 from core.week_windows import OFF
 from models import Account, Alert
 from store import heartbeats as stored_heartbeats
@@ -343,14 +342,14 @@ def account_change(account: Account, fields: Fields, now: int) -> Callable[[], A
     """
     wanted = dict(fields.items() - account_fields(account).items())
     hours, zone = wanted.get("quietHours"), wanted.get("timeZone")
-    change = accounts.zone_change(account, zone, PLANS[account.plan].history_days, now) if zone else None
+    change = accounts.zone_change(account, zone, account.plan, now) if zone else None
 
     def make() -> Account:
         with transaction(account.seq):
             if hours:
                 accounts.set_quiet_hours(account, None if hours == OFF else hours)
             if change:
-                accounts.set_time_zone(account, change)
+                change()
             return Account.with_seq(account.seq) or account
 
     return make

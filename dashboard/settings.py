@@ -48,9 +48,9 @@ def save_theme() -> Page:
 
 def save_time_zone() -> Page:
     """POST /app/settings/time-zone."""
-    zone, days = request.form.get("time_zone", ""), plans.PLANS[current().account.plan].history_days
+    zone, account = request.form.get("time_zone", ""), current().account
     try:
-        accounts.set_time_zone(current().account, accounts.zone_change(current().account, zone, days, clock.now_ms()))
+        accounts.zone_change(account, zone, account.plan, clock.now_ms())()
     except Refused as refused:
         return show_settings(Problem.of(refused)), 422
     return page.back_to("/app/settings", f"Time zone set to {zone}.")
