@@ -14,13 +14,12 @@ TIMEOUT_S = 5.0
 log = logging.getLogger("pocketbell")
 
 _url: str | None = None
-_failure: str | None = None  # of the last call in this process; None before the first
 
 
 def configure(url: str | None) -> None:
     """Call this address, or (None) nothing."""
-    global _url, _failure
-    _url, _failure = url, None
+    global _url
+    _url = url
 
 
 def is_wanted() -> bool:
@@ -35,15 +34,13 @@ def last_failure() -> str:
 
 def ping() -> None:
     """Call the address once; the first of several failures in a row is logged."""
-    global _failure
     if _url is None:
         return
-    reply, before = transport.get(_url, TIMEOUT_S), _failure
+    reply, before = transport.get(_url, TIMEOUT_S), last_failure()
     failure = reply.failure or ("" if 200 <= reply.status < 300 else f"it answered {reply.status}")
     if failure and not before:
         log.warning("HEARTBEAT_URL could not be called: %s", failure)
     elif before and not failure:
         log.info("HEARTBEAT_URL can be called again")
-    _failure = failure
     if failure != before:
         server_notes.put(NOTE, failure)
