@@ -1,8 +1,4 @@
-"""The rules of an account: password, one-time links, sessions, time zone, API keys.
-
-The REST API, the pages and the command line share them. Must not know requests or commands; raises `Refused` with a
-sentence.
-"""
+"""The rules of an account: password, links, sessions, time zone, API keys. Must not know requests or commands."""
 
 import re
 import secrets

@@ -1,7 +1,4 @@
-"""The rules for alerts: creating, changing, rotating, deleting them, and the content of an event's notification.
-
-Must not know requests.
-"""
+"""The rules for alerts, and the content of an event's notification. Must not know requests."""
 
 import difflib
 import re

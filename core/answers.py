@@ -1,7 +1,4 @@
-"""Answers to a notification: a press of a button. The first answer counts, and is the only one.
-
-A press names its button by a token; in the web app the owner answers without one. Must not know requests.
-"""
+"""Answers to a notification: presses of its buttons, of which the first counts. Must not know requests."""
 
 import re
 from typing import NamedTuple

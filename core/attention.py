@@ -39,17 +39,14 @@ KINDS = (
 
 
 class Need(NamedTuple):
-    """Something that needs the owner: a sentence that begins with a name, why, and since when.
-
-    `ids` are those of what it is about: the notification, heartbeat or alert, the project and the metric.
-    """
+    """Something that needs the owner: a sentence that begins with a name, why, and since when."""
 
     kind: str
     name: str  # the owner's or a sender's words; "" if it is about the whole service
     said: str
     why: str
     since: int | None = None
-    ids: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()  # of the notification, heartbeat or alert, or of the project and the metric
     key: str = ""  # the name of the API key that did it, with which `why` ends
 
 

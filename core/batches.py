@@ -1,7 +1,4 @@
-"""Batches of pushes in threads, one of an account at a time: a slow provider of one account delays no other.
-
-Must not know what is pushed.
-"""
+"""Batches of pushes in threads: a slow provider of one account delays no other. Must not know what is pushed."""
 
 import threading
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""A notification that an owner writes in the web app: to the account's own devices, now or later.
-
-Must not know requests.
-"""
+"""A notification that an owner writes in the web app, for now or later. Must not know requests."""
 
 from collections.abc import Collection
 from typing import NamedTuple

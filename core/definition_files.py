@@ -1,7 +1,4 @@
-"""Files of definitions: what `pocketbell apply` changes as a file says, and the file that `pocketbell export` prints.
-
-Must not know where a file comes from.
-"""
+"""The files of `pocketbell apply` and `pocketbell export`. Must not know where a file comes from."""
 
 import tomllib
 from collections import defaultdict

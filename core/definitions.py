@@ -31,19 +31,13 @@ MAX_SHOWN = 50  # characters of a preset's name that is refused
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """One kind of definition. `make` and `change` take fields that `checked` returned.
-
-    `checks` has a check for each field that can be set. Null in one of the `optional` fields, or an empty text, means
-    none; null in others counts as absent. What has the same values in the fields `known_by`, which are required, is
-    the same one: a definition may be written again and again. `spelled` maps the names in refusals of the rules below
-    to fields.
-    """
+    """One kind of definition. `make` and `change` take fields that `checked` returned."""
 
     name: str
-    checks: Mapping[str, Check]
-    optional: tuple[str, ...]
-    known_by: tuple[str, ...]
-    spelled: Mapping[str, str]
+    checks: Mapping[str, Check]  # of each field that can be set
+    optional: tuple[str, ...]  # null in these, or an empty text, means none; null in others counts as absent
+    known_by: tuple[str, ...]  # required; what has the same values in them is the same one, written again
+    spelled: Mapping[str, str]  # names in refusals of the rules below, to fields
     of_account: Callable[[int], list[Any]]  # newest first
     find: Callable[[int, str], Any]  # `Refused` (404) if there is none with that id
     fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has

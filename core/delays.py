@@ -1,7 +1,4 @@
-"""When a message is to be sent, in the words of ntfy's documentation: `30m`, `in 2 hours`, `tomorrow, 10am`.
-
-Pure. A time of day that is past means tomorrow's.
-"""
+"""When to send a message, in the words of ntfy's documentation: `30m`, `in 2 hours`, `tomorrow, 10am`. Pure."""
 
 import re
 
@@ -63,7 +60,7 @@ def _length_ms(part: re.Match[str]) -> float:
 
 
 def _time_of_day(words: str, zone: str, now: int) -> int | None:
-    """A day, a time of day, or both; a day alone is at the same time of day as now."""
+    """A day, a time of day (tomorrow's if it is past), or both; a day alone is at the same time of day as now."""
     day = DAY.search(words)
     rest = " ".join(DAY.sub(" ", words, count=1).split())
     clock = CLOCK.fullmatch(rest)

@@ -44,15 +44,12 @@ NOBODY = Receivers([], False, 0, 0)
 
 
 class Sent(NamedTuple):
-    """A notification as it is answered to its sender, and the number of devices it was pushed to at once.
-
-    `replayed` if an earlier request with the same Idempotency-Key made it; `quiet` devices are in their quiet hours.
-    """
+    """A notification as it is answered to its sender."""
 
     notification: Recorded
-    devices: int = 0
-    replayed: bool = False
-    quiet: int = 0
+    devices: int = 0  # to which it was pushed at once
+    replayed: bool = False  # an earlier request with the same Idempotency-Key made it
+    quiet: int = 0  # devices that are in their quiet hours
 
     @property
     def shown_status(self) -> str:
@@ -83,7 +80,6 @@ def deliver(
     """Record a notification, with the prefix before its title, and push it. It is stored before the answer.
 
     `picture` is the one that the content describes. It goes to all devices, or to those with `device_ids`.
-
     With an Idempotency-Key that the account used within 24 hours, nothing is sent, and the earlier notification is
     returned: `Refused` (400) if that request was different, (409) while it still runs. `Refused` (401) if the
     sender's key was revoked: a body may arrive long after the request's head.

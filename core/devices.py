@@ -1,7 +1,4 @@
-"""Adding, changing and removing the devices of an account, and choosing the receivers of a notification.
-
-The provider checks a device's address. Must not know requests.
-"""
+"""The devices of an account, and which of them receive a notification. Must not know requests."""
 
 import secrets
 from collections.abc import Collection

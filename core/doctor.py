@@ -1,7 +1,4 @@
-"""`pocketbell doctor`: what is or will soon be wrong with this installation, and advice.
-
-Each check looks at one thing and returns one line. Must not know the command line.
-"""
+"""`pocketbell doctor`: what is or will soon be wrong, and advice, a line for each check. Must not know commands."""
 
 import json
 import os

@@ -1,7 +1,4 @@
-"""The rules for heartbeats: creating, changing, pausing, resuming, deleting them.
-
-`core/heartbeat_checks.py` changes their states. Must not know requests.
-"""
+"""The rules for heartbeats, whose states core/heartbeat_checks.py changes. Must not know requests."""
 
 import re
 import unicodedata
