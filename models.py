@@ -41,7 +41,7 @@ class Model(peewee.Model):
 
     @classmethod
     def purge(cls, seqs: list[int]) -> None:
-        """Delete the rows with these numbers; call inside `transaction()`."""
+        """Delete the rows with these numbers."""
         run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
 
 
@@ -82,13 +82,13 @@ class Account(Model):
 
     @classmethod
     def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
-        """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
+        """The new account; `peewee.IntegrityError` when the address is taken."""
         seq = (select_number(cls.LAST_SEQ) or 0) + 1
         return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
-        """Set these columns; call inside `transaction()`."""
+        """Set these columns."""
         cls.update(**values).where(cls.seq == seq).execute()
 
     @classmethod
@@ -138,7 +138,7 @@ class ApiKey(Model):
 
     @classmethod
     def add(cls, account_seq: int, name: str, full_key: str, now: int, **columns: Any) -> "ApiKey":
-        """A new key; only its beginning and its hash are kept. Call inside `transaction()`."""
+        """A new key; only its beginning and its hash are kept."""
         kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key), **columns}
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
@@ -262,15 +262,15 @@ class Alert(Model):
 
     @classmethod
     def add(cls, account_seq: int, settings: dict[str, Any], now: int) -> "Alert":
-        """A new alert with these columns; call inside `transaction()`."""
+        """A new alert with these columns."""
         return cls.create(id=new_id(now), account=account_seq, created_at=now, switched_on_at=now, **settings)
 
     def change(self, **values: Any) -> None:
-        """Set these columns; call inside `transaction()`."""
+        """Set these columns."""
         _change(self, values)
 
     def remove(self) -> None:
-        """Delete the alert, whose notifications stay; call inside `transaction()`."""
+        """Delete the alert, whose notifications stay."""
         self.delete_instance()
 
     @classmethod
@@ -348,11 +348,11 @@ class Device(Model):
 
     @classmethod
     def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":
-        """A new device with these columns; call inside `transaction()`."""
+        """A new device with these columns."""
         return cls.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
 
     def change(self, **values: Any) -> "Device":
-        """Set these columns, and return the device; call inside `transaction()`."""
+        """Set these columns, and return the device."""
         _change(self, values)
         return self
 
@@ -401,7 +401,7 @@ class Device(Model):
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
-        """Mark a device as `dead` or `removed`, and forget its token; call inside `transaction()`."""
+        """Mark a device as `dead` or `removed`, and forget its token."""
         forgotten = {"token": "", "poll_hash": None, "p256dh": None, "auth": None, "resync_token_hash": None}
         here = (cls.seq == seq) & cls.removed_at.is_null()
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
@@ -419,7 +419,7 @@ class Device(Model):
 
     @classmethod
     def note_fetched(cls, seq: int, now: int) -> None:
-        """Note that a device fetched its notifications; call inside `transaction()`."""
+        """Note that a device fetched its notifications."""
         fetched = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
         run(fetched, (now, seq))
 

@@ -1,4 +1,7 @@
-"""The database: every query, and the one way to write."""
+"""The database: every query, and the one way to write.
+
+What writes is called inside `transaction()`, unless it begins one itself: outside, the engines refuse it.
+"""
 
 import sys
 

@@ -119,7 +119,7 @@ BRING_FORWARD = (
 
 
 def add(notification_seq: int, account_seq: int) -> None:
-    """Add an alarm that waits, and has not begun to repeat; call inside `transaction()`."""
+    """Add an alarm that waits, and has not begun to repeat."""
     run(INSERT, (notification_seq, account_seq))
 
 
@@ -129,17 +129,17 @@ def count_waiting(account_seq: int, tag: str | None) -> int:
 
 
 def begin(notification_seqs: Iterable[int], now: int) -> None:
-    """Start the repeats of the waiting notifications among these; call inside `transaction()`."""
+    """Start the repeats of the waiting notifications among these."""
     run(BEGIN, {"now": now, "seqs": json.dumps(list(notification_seqs))})
 
 
 def pause(notification_seq: int) -> None:
-    """Push no more repeats of a waiting notification until `begin`; call inside `transaction()`."""
+    """Push no more repeats of a waiting notification until `begin`."""
     run("UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
 
 
 def begin_anew(notification_seq: int) -> None:
-    """Let `begin` start the repeats of a waiting notification afresh; call inside `transaction()`."""
+    """Let `begin` start the repeats of a waiting notification afresh."""
     run("UPDATE alarm SET ends_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
 
 
@@ -200,7 +200,7 @@ def bring_forward(by_ms: int) -> None:
 
 
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, by: int | None, now: int) -> bool:
-    """Record the first acknowledgement, even of an expired alarm; call inside `transaction()`.
+    """Record the first acknowledgement, even of an expired alarm.
 
     `by` is another account that acknowledged it. Returns whether it was the first. A cancelled alarm stays cancelled.
     """
@@ -209,5 +209,5 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
 
 
 def end(notification_seqs: Iterable[int], state: str) -> None:
-    """Stop pushing these, and give the waiting ones this state; call inside `transaction()`."""
+    """Stop pushing these, and give the waiting ones this state."""
     run(END, (state, json.dumps(list(notification_seqs))))

@@ -25,7 +25,7 @@ PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
 
 
 def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
-    """Replace the kept payload; call inside `transaction()`."""
+    """Replace the kept payload."""
     run_later(PUT_PAYLOAD, (alert_seq, payload, now))
 
 
@@ -35,12 +35,12 @@ def find_payload(alert_seq: int) -> KeptPayload | None:
 
 
 def forget_payload(alert_seq: int) -> None:
-    """Keep no payload of the alert; call inside `transaction()`."""
+    """Keep no payload of the alert."""
     run("DELETE FROM alert_payload WHERE alert_seq = ?", (alert_seq,))
 
 
 def put_requests(alert_seq: int, requests: str) -> None:
-    """Replace the alert's requests (JSON text); call inside `transaction()`."""
+    """Replace the alert's requests (JSON text)."""
     run(PUT_REQUESTS, (requests, alert_seq))
 
 

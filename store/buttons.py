@@ -81,12 +81,12 @@ IS_ANSWERED = (
 
 
 def add(token_hash: bytes, notification_seq: int, device_seq: int, position: int | None, expires_at: int) -> None:
-    """Add a button of a notification on a device, unless it exists; call inside `transaction()`."""
+    """Add a button of a notification on a device, unless it exists."""
     run(ADD, (token_hash, notification_seq, device_seq, position, expires_at))
 
 
 def extend(notification_seq: int, expires_at: int) -> None:
-    """Let a notification's buttons work until then at least; call inside `transaction()`."""
+    """Let a notification's buttons work until then at least."""
     statement = "UPDATE button SET expires_at = ? WHERE notification_seq = ? AND expires_at < ?"
     run(statement, (expires_at, notification_seq, expires_at))
 
@@ -102,17 +102,14 @@ def expired(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def prune(notification_seqs: list[int], now: int) -> None:
-    """Remove the buttons of these notifications that have expired; call inside `transaction()`."""
+    """Remove the buttons of these notifications that have expired."""
     run(PRUNE, (json.dumps(notification_seqs), now))
 
 
 def put_first_answer(
     notification_seq: int, position: int, device_seq: int | None, by_account_seq: int | None, now: int
 ) -> bool:
-    """Keep the answer, of another account if it is named, if it is the first; returns whether it is.
-
-    Call inside `transaction()`.
-    """
+    """Keep the answer, of another account if it is named, if it is the first; returns whether it is."""
     values = (notification_seq, position, now, device_seq, by_account_seq)
     return run(PUT_FIRST_ANSWER, values).rowcount > 0
 

@@ -56,7 +56,7 @@ WAITING_OF = (
 
 
 def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject: Subject) -> None:
-    """Note that these are copies of an owner's notification, whose sender this is; call inside `transaction()`."""
+    """Note that these are copies of an owner's notification, whose sender this is."""
     if notification_seqs:
         rows = [(seq, original_seq, owner_seq, *subject) for seq in notification_seqs]
         statement = inserting("notification_copy", COLUMNS, len(rows))  # MAX_FOLLOWERS at most
@@ -69,7 +69,7 @@ def group(seqs: Iterable[int]) -> list[Member]:
 
 
 def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -> list[tuple[int, str]]:
-    """Mark an account's copies of this sender with a tag as replaced; call inside `transaction()`.
+    """Mark an account's copies of this sender with a tag as replaced.
 
     Answers as `notifications.replace_earlier`. `by_seq` is the newer copy, or the original of which there is none.
     """

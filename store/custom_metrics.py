@@ -58,7 +58,7 @@ LIST_SERIES = (
 
 
 def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
-    """The seq of each of these metrics; adds new ones. Call inside `transaction()`."""
+    """The seq of each of these metrics; adds new ones."""
     found = dict(run(SERIES_SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
     if len(found) == len(metric_ids):
         return found
@@ -94,7 +94,7 @@ class TimedValue(NamedTuple):
 
 
 def add_all(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-    """Add all of them; call inside `transaction()`.
+    """Add all of them.
 
     One statement inserts all values: after each statement another thread may run, which makes many slow.
     """
@@ -262,7 +262,7 @@ def of_project(account_seq: int, project_id: str | None, metric_id: str | None, 
 
 
 def remove(account_seq: int, places: Sequence[Place]) -> None:
-    """Remove these values of the account, and its metrics without a value; call inside `transaction()`."""
+    """Remove these values of the account, and its metrics without a value."""
     freed = run(REMOVE, (as_json([place.seq for place in places]),)).fetchall()
     freed += run(REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
     notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))

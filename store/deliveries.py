@@ -169,18 +169,18 @@ def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_att
 
 
 def begin_anew(notification_seq: int, device: ActiveDevice, next_attempt_at: int) -> None:
-    """A pending delivery to the device, also if it has the notification; call inside `transaction()`."""
+    """A pending delivery to the device, also if it has the notification."""
     run(BEGIN_ANEW, (notification_seq, device.seq, next_attempt_at))
 
 
 def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
-    """A delivery to each of these devices, which is not made; call inside `transaction()`."""
+    """A delivery to each of these devices, which is not made."""
     for device in devices:
         run(INSERT_QUIET, (notification_seq, device.seq, now))
 
 
 def silence(notification_seq: int, device_seq: int, now: int) -> None:
-    """Make this delivery, if it is pending, one that is not made; call inside `transaction()`."""
+    """Make this delivery, if it is pending, one that is not made."""
     run(SILENCE, (now, notification_seq, device_seq))
 
 
@@ -202,8 +202,7 @@ def oldest_due(device_seq: int, due_by: int, limit: int) -> list[int]:
 def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
     """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
 
-    Without those that another process took or that were settled meanwhile, and those of a disabled account. Call
-    inside `transaction()`.
+    Without those that another process took or that were settled meanwhile, and those of a disabled account.
     """
     claims = [_claim(notification, device, now, lease_until) for notification, device in due]
     return [claimed for claimed in claims if claimed]
@@ -279,20 +278,20 @@ def left_behind() -> list[tuple[int, int, str]]:
 
 
 def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
-    """Settle these deliveries as failed; call inside `transaction()`."""
+    """Settle these deliveries as failed."""
     run(FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
 
 
 def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
-    """Settle all pending deliveries of these notifications as failed; call inside `transaction()`."""
+    """Settle all pending deliveries of these notifications as failed."""
     run(END, (now, error, json.dumps(list(notification_seqs))))
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
-    """Delete these deliveries, as if the device had never been asked; call inside `transaction()`."""
+    """Delete these deliveries, as if the device had never been asked."""
     run(FORGET, (device_seq, json.dumps(notification_seqs)))
 
 
 def forget_all(notification_seq: int) -> None:
-    """Delete the deliveries of a notification that is to be delivered again; call inside `transaction()`."""
+    """Delete the deliveries of a notification that is to be delivered again."""
     run("DELETE FROM delivery WHERE notification_seq = ?", (notification_seq,))

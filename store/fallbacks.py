@@ -48,7 +48,7 @@ DUE = "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND 
 
 
 def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
-    """Let these fallbacks wait, each for its time; call inside `transaction()`."""
+    """Let these fallbacks wait, each for its time."""
     for device in devices:
         run(INSERT, (device.seq, now + 1000 * (device.after_s or 0), notification_seq))
 
@@ -59,7 +59,7 @@ def waiting(notification_seqs: Iterable[int], now: int) -> list[Waiting]:
 
 
 def remove(some: Iterable[Waiting]) -> None:
-    """Let these wait no longer; call inside `transaction()`."""
+    """Let these wait no longer."""
     for one in some:
         run(
             "DELETE FROM fallback WHERE notification_seq = ? AND device_seq = ?",

@@ -133,7 +133,7 @@ def find_email(subject: Subject, email: str, since: int) -> ListedFollower | Non
 
 
 def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFollower:
-    """Add an invitation, or renew one that has expired; call inside `transaction()`."""
+    """Add an invitation, or renew one that has expired."""
     id_ = new_id(now)
     run(INVITE, (id_, account_seq, *subject, email, now))
     run(NOTE, (account_seq,))
@@ -146,24 +146,24 @@ def account_of(id_: str) -> int | None:
 
 
 def remove(account_seq: int, id_: str) -> None:
-    """Delete a row of this owner; call inside `transaction()`."""
+    """Delete a row of this owner."""
     _end("f.id = ?", (id_,))
     run(NOTE, (account_seq,))
 
 
 def forget(account_seq: int, subject: Subject) -> None:
-    """Delete the followers of what is deleted: its seq may be given again; call inside `transaction()`."""
+    """Delete the followers of what is deleted: its seq may be given again."""
     _end("f.account_seq = ? AND f.what = ? AND f.subject_seq = ?", (account_seq, *subject))
     run(NOTE, (account_seq,))
 
 
 def forget_account(seq: int) -> None:
-    """End all that an account shares and follows; call inside `transaction()`."""
+    """End all that an account shares and follows."""
     _end("f.account_seq = :account OR f.follower_seq = :account", {"account": seq})
 
 
 def prune(account_seq: int, since: int) -> None:
-    """Delete expired invitations, and followers of keys that have ended; call inside `transaction()`."""
+    """Delete expired invitations, and followers of keys that have ended."""
     _end(IS_OVER, {"account": account_seq, "since": since})
     run(NOTE, (account_seq,))
 
@@ -183,7 +183,7 @@ def followed(account_seq: int, email: str, since: int) -> list[Followed]:
 
 
 def accept(seq: int, account_seq: int) -> bool:
-    """Let the account follow; False if it does already. Call inside `transaction()`."""
+    """Let the account follow; False if it does already."""
     return run(ACCEPT, (account_seq, seq)).rowcount > 0
 
 

@@ -78,21 +78,21 @@ NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
-    """The id of a new heartbeat with these columns; call inside `transaction()`."""
+    """The id of a new heartbeat with these columns."""
     id_ = new_id(now)
     add_row("heartbeat", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
     return id_
 
 
 def change(seq: int, **values: Any) -> None:
-    """Set these columns; call inside `transaction()`."""
+    """Set these columns."""
     if values:
         changes = ", ".join(f"{name} = ?" for name in values)
         run(f"UPDATE heartbeat SET {changes} WHERE seq = ?", (*values.values(), seq))
 
 
 def remove(seq: int) -> None:
-    """Delete it with its pings; call inside `transaction()`."""
+    """Delete it with its pings."""
     run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
 
 
@@ -164,14 +164,14 @@ def account_seqs() -> list[int]:
 
 
 def move_down_since(account_seqs: list[int], by_ms: int) -> None:
-    """Move the times at which these heartbeats' states began by `by_ms`; call inside `transaction()`."""
+    """Move the times at which these heartbeats' states began by `by_ms`."""
     values = (by_ms, json.dumps(account_seqs))
     run(MOVE_DOWN_SINCE, values)
     run(MOVE_OPEN_CHANGES, values)
 
 
 def note_ping(seq: int, now: int) -> None:
-    """Keep the time of its last ping; call inside `transaction()`."""
+    """Keep the time of its last ping."""
     run(NOTE_PING, (now, seq))
 
 
@@ -208,7 +208,7 @@ NEWEST_OUTCOME = Query(
 
 
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
-    """Add a ping, and keep the `kept` newest; call inside `transaction()`."""
+    """Add a ping, and keep the `kept` newest."""
     run(ADD_PING, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
     keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
 

@@ -187,7 +187,7 @@ def count_lines(digest_seq: int) -> int:
 
 
 def put_in_digest(seqs: list[int], digest_seq: int) -> None:
-    """Let these, and those that they replaced, have the status of the digest; call inside `transaction()`."""
+    """Let these, and those that they replaced, have the status of the digest."""
     listed = json.dumps(seqs)
     run(PUT_IN_DIGEST, (digest_seq, listed))
     run(MOVE, (digest_seq, listed))
@@ -196,7 +196,7 @@ def put_in_digest(seqs: list[int], digest_seq: int) -> None:
 def put_behind(seqs: list[int], newer_seq: int) -> None:
     """Let a newer notification with their tag stand for the held ones among these, and for what they replaced.
 
-    They have its status from now on, and no line in its digest. Call inside `transaction()`.
+    They have its status from now on, and no line in its digest.
     """
     listed = json.dumps(seqs)
     run(PUT_BEHIND, (newer_seq, listed))
@@ -204,14 +204,14 @@ def put_behind(seqs: list[int], newer_seq: int) -> None:
 
 
 def settle_replaced(newer_seqs: list[int]) -> None:
-    """Give the notifications for which these stand a status of their own; call inside `transaction()`."""
+    """Give the notifications for which these stand a status of their own."""
     seqs = json.dumps(select_numbers(REPLACED_BY, (json.dumps(newer_seqs),)))
     run(SETTLE, (seqs,))
     run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
 
 
 def remove(seqs: Iterable[int]) -> None:
-    """Delete the rows of notifications that go their own ways; call inside `transaction()`."""
+    """Delete the rows of notifications that go their own ways."""
     run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
 
 

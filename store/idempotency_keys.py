@@ -68,7 +68,7 @@ def expired(before: int, limit: int) -> list[tuple[int, str]]:
 
 
 def prune(account_seq: int, keys: list[str], before: int) -> None:
-    """Remove those of these keys that came before `before`; call inside `transaction()`."""
+    """Remove those of these keys that came before `before`."""
     run(PRUNE, (account_seq, json.dumps(keys), before))
 
 

@@ -57,7 +57,7 @@ def told(account_seq: int, now: int) -> list[Ending]:
 
 
 def note_told(seq: int) -> bool:
-    """Note that the owner is told; False if that was noted before. Call inside `transaction()`."""
+    """Note that the owner is told; False if that was noted before."""
     return run(NOTE_TOLD, (seq,)).rowcount > 0
 
 
@@ -67,5 +67,5 @@ def expired(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def revoke(seqs: list[int]) -> None:
-    """Revoke these keys as of the time at which they expired; call inside `transaction()`."""
+    """Revoke these keys as of the time at which they expired."""
     run(REVOKE, (json.dumps(seqs),))

@@ -61,7 +61,7 @@ LIMITS_OVER = f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_
 
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
-    """Add a mail, which is due now; call inside `transaction()`."""
+    """Add a mail, which is due now."""
     run(ADD, (account_seq, kind, device_seq, detail, now, now))
 
 
@@ -76,17 +76,17 @@ def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
 
 
 def put_off(seq: int, next_attempt_at: int) -> None:
-    """Try a mail again later, after another attempt; call inside `transaction()`."""
+    """Try a mail again later, after another attempt."""
     run(PUT_OFF, (next_attempt_at, seq))
 
 
 def remove(seq: int) -> None:
-    """Remove a mail that was sent, or never will be; call inside `transaction()`."""
+    """Remove a mail that was sent, or never will be."""
     run("DELETE FROM mail WHERE seq = ?", (seq,))
 
 
 def remove_of_device(device_seq: int) -> None:
-    """Remove the mails to a device; call inside `transaction()`."""
+    """Remove the mails to a device."""
     run("DELETE FROM mail WHERE device_seq = ?", (device_seq,))
 
 
@@ -99,7 +99,7 @@ def limit(account_seq: int) -> Limit:
 
 
 def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int | None) -> None:
-    """Keep it; at `until` the device is told how many more there were. Call inside `transaction()`."""
+    """Keep it; at `until` the device is told how many more there were."""
     run(PUT_LIMIT, (account_seq, json.dumps(found.sent), found.more, device_seq, until))
 
 

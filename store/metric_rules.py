@@ -136,14 +136,14 @@ MOVE = (
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
-    """The id of a new rule with these columns; call inside `transaction()`."""
+    """The id of a new rule with these columns."""
     id_ = new_id(now)
     add_row("metric_rule", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
     return id_
 
 
 def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
-    """Give it these columns, and forget when it fired and when its state changed; call inside `transaction()`."""
+    """Give it these columns, and forget when it fired and when its state changed."""
     changes = ", ".join(f"{name} = ?" for name in values)
     run(
         f"UPDATE metric_rule SET changed_at = NULL, holds_since = NULL, {changes} WHERE seq = ?",
@@ -153,7 +153,7 @@ def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
 
 
 def remove(rule: Rule) -> None:
-    """Delete it with its firings; call inside `transaction()`."""
+    """Delete it with its firings."""
     run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
 
 
@@ -203,7 +203,7 @@ def watched(account_seq: int, project_id: str) -> list[Watched]:
 
 
 def expect(seqs: Iterable[int], arrived_at: int) -> None:
-    """Let these silent rules wait for a value from then on; call inside `transaction()`.
+    """Let these silent rules wait for a value from then on.
 
     `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
     """
@@ -220,15 +220,12 @@ def change(rule: Rule, changes: Changes, now: int) -> bool:
 
 
 def set_look_at(seq: int, now: int) -> None:
-    """Let the worker look at the rule; call inside `transaction()`."""
+    """Let the worker look at the rule."""
     run("UPDATE metric_rule SET look_at = ? WHERE seq = ?", (now, seq))
 
 
 def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
-    """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone.
-
-    Call inside `transaction()`.
-    """
+    """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone."""
     values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
     run(BEGIN_ANEW, values)
 
@@ -246,13 +243,13 @@ def account_seqs() -> list[int]:
 def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
     """Postpone the timed rules of these accounts by the gap, but not beyond the time of a rule that began now.
 
-    Their times that began since `back_at` are right. Call inside `transaction()`.
+    Their times that began since `back_at` are right.
     """
     run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
 
 
 def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
-    """After the clock was set, move the beginnings of open firings; call inside `transaction()`."""
+    """After the clock was set, move the beginnings of open firings."""
     values = {"by": by_ms, "accounts": as_json(account_seqs)}
     run(MOVE_FIRING_SINCE, values)
     run(MOVE_OPEN_FIRINGS, values)
@@ -271,13 +268,13 @@ FIRINGS = (
 
 
 def begin_firing(rule_seq: int, now: int) -> None:
-    """Note that the rule fires from now on, and keep its newest firings; call inside `transaction()`."""
+    """Note that the rule fires from now on, and keep its newest firings."""
     run(BEGIN_FIRING, (rule_seq, now))
     keep_newest("firing", "rule_seq", rule_seq, KEPT_FIRINGS)
 
 
 def end_firing(rule_seq: int, now: int) -> None:
-    """Note that the rule no longer fires; call inside `transaction()`."""
+    """Note that the rule no longer fires."""
     run(END_FIRING, (now, rule_seq))
 
 

@@ -79,7 +79,7 @@ def count(account_seq: int) -> int:
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
-    """The id of a new mute with these columns; call inside `transaction()`."""
+    """The id of a new mute with these columns."""
     id_ = new_id(now)
     add_row("mute", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
     run(NOTE, (account_seq,))
@@ -87,16 +87,13 @@ def add(account_seq: int, values: dict[str, Any], now: int) -> str:
 
 
 def remove(account_seq: int, seqs: list[int]) -> None:
-    """Delete these mutes of the account; call inside `transaction()`."""
+    """Delete these mutes of the account."""
     run("DELETE FROM mute WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
     run(NOTE, (account_seq,))
 
 
 def forget(account_seq: int, subject: Subject) -> None:
-    """Delete the mutes of what is deleted, and what it changed in silence: its seq may be given again.
-
-    Call inside `transaction()`.
-    """
+    """Delete the mutes of what is deleted, and what it changed in silence: its seq may be given again."""
     for table in ("mute", "silent_change"):
         run(f"DELETE FROM {table} WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
 

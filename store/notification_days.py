@@ -58,12 +58,12 @@ STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
 
 def count(account_seq: int, day: str, stored_bytes: int) -> None:
-    """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
+    """Count one more on `day` (YYYY-MM-DD) and of all time."""
     run_later(COUNT, (account_seq, stored_bytes, account_seq, day))
 
 
 def add_bytes(account_seq: int, stored_bytes: int) -> None:
-    """Add to the account's stored bytes, or subtract; call inside `transaction()`."""
+    """Add to the account's stored bytes, or subtract."""
     run_later(ADD_BYTES, (account_seq, stored_bytes))
 
 
@@ -73,10 +73,7 @@ def accounts_with(stored_bytes: int) -> list[int]:
 
 
 def add_picture_bytes(account_seq: int, bytes_: int) -> int:
-    """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now.
-
-    Call inside `transaction()`.
-    """
+    """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now."""
     return select_number(ADD_PICTURE_BYTES, {"account": account_seq, "bytes": bytes_}) or 0
 
 
@@ -93,7 +90,7 @@ def has_any(account_seq: int) -> bool:
 
 
 def replace_since(account_seq: int, first_day: str, counts: dict[str, int]) -> None:
-    """Replace all rows from `first_day` on with `counts` (by day); call inside `transaction()`."""
+    """Replace all rows from `first_day` on with `counts` (by day)."""
     run("DELETE FROM notification_day WHERE account_seq = ? AND day >= ?", (account_seq, first_day))
     for day, number in counts.items():
         run(ADD_DAY, (account_seq, day, number))

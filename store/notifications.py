@@ -129,7 +129,7 @@ class LatestOfAlert(NamedTuple):
 
 
 def record(sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
-    """Insert a notification and count it on `day` (YYYY-MM-DD); call inside `transaction()`.
+    """Insert a notification and count it on `day` (YYYY-MM-DD).
 
     The account must exist.
     """
@@ -160,14 +160,14 @@ def _add(
 
 
 def add_digest(account_seq: int, content: Content, status: str, now: int) -> int:
-    """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
+    """The seq of a new digest, which is pushed like a notification."""
     seq, stored_bytes = _add(new_id(now), account_seq, content, status, now, {"is_digest": 1})
     notification_days.add_bytes(account_seq, stored_bytes)
     return seq
 
 
 def release(seq: int, status: str, now: int) -> None:
-    """Give a notification that was held its status without the digest; call inside `transaction()`."""
+    """Give a notification that was held its status without the digest."""
     run("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?", (status, now, seq))
 
 
@@ -295,12 +295,12 @@ def settle(seq: int) -> str | None:
 
 
 def note_delivered(seq: int) -> None:
-    """A device has the notification now, whatever became of it on the others; call inside `transaction()`."""
+    """A device has the notification now, whatever became of it on the others."""
     run_later("UPDATE notification SET status = 'delivered' WHERE seq = ?", (seq,))
 
 
 def settle_all(seqs: Iterable[int]) -> None:
-    """Derive the statuses of many at once; call inside `transaction()`."""
+    """Derive the statuses of many at once."""
     run(SETTLE_ALL, (json.dumps(list(seqs)),))
 
 
@@ -330,7 +330,7 @@ REPLACE = (
 
 
 def replace_earlier(account_seq: int, tag: str, seq: int, own_key: int | None = None) -> list[tuple[int, str]]:
-    """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
+    """Mark the account's earlier notifications with a tag as replaced by the newest.
 
     With `own_key` only those that this key sent. Answers with the seq and the status of each. There is at most one,
     unless two were held.
@@ -357,7 +357,7 @@ END_SCHEDULED = (
 
 
 def end_scheduled(seqs: Iterable[int]) -> None:
-    """Settle those of these notifications that were to be sent later as failed; call inside `transaction()`."""
+    """Settle those of these notifications that were to be sent later as failed."""
     run(END_SCHEDULED, (json.dumps(list(seqs)),))
 
 
@@ -427,7 +427,7 @@ def find_seqs(account_seq: int, ids: list[str], own_key: int | None = None) -> l
 
 
 def rewrite(account_seq: int, seq: int, content: Content) -> None:
-    """Give a digest another text; call inside `transaction()`."""
+    """Give a digest another text."""
     (before,) = run(SIZE_OF, (seq,)).fetchone()
     (after,) = run(REWRITE, (content.title, content.body, seq)).fetchone()
     notification_days.add_bytes(account_seq, after - before)
@@ -444,7 +444,7 @@ def count_without_digests(seqs: list[int]) -> int:
 
 
 def delete_all(account_seq: int, seqs: list[int]) -> None:
-    """Delete these notifications of the account, their deliveries and pictures; call inside `transaction()`."""
+    """Delete these notifications of the account, their deliveries and pictures."""
     pictures.remove(account_seq, seqs)
     freed = run(DELETE_ALL, (json.dumps(seqs),)).fetchall()
     notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))

@@ -56,7 +56,7 @@ def other_administrators(seq: int) -> list[bool]:
 
 
 def end_access(seq: int) -> None:
-    """Void all credentials of the account, its devices, alerts and watches; call inside `transaction()`."""
+    """Void all credentials of the account, its devices, alerts and watches."""
     Account.change(seq, password_hash=None, ping_key=None, is_administrator=0)
     for table in WAYS_IN:
         run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
@@ -66,7 +66,7 @@ def end_access(seq: int) -> None:
 
 
 def delete_rest(seq: int) -> None:
-    """Delete an account to which only its counters refer; call inside `transaction()`."""
+    """Delete an account to which only its counters refer."""
     run(
         f"INSERT INTO server_note (name, value) VALUES ('last_account', CAST(({Account.LAST_SEQ}) AS TEXT))"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value"

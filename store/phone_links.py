@@ -21,7 +21,7 @@ class PhoneLink(Model):
 
     @classmethod
     def put(cls, session_hash: bytes, code_hash: bytes, expires_at: int) -> None:
-        """Replace the code that this session shows; call inside `transaction()`."""
+        """Replace the code that this session shows."""
         cls.delete().where(cls.session == session_hash).execute()
         cls.create(session=session_hash, code_hash=code_hash, state="shown", expires_at=expires_at)
 

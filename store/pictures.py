@@ -41,10 +41,7 @@ REMOVE_ALL = (  # from a copy of the database
 
 
 def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: StoredPicture, expires_at: int) -> int:
-    """Keep the picture of a notification; returns how many bytes the account's pictures have now.
-
-    Call inside `transaction()`.
-    """
+    """Keep the picture of a notification; returns how many bytes the account's pictures have now."""
     bytes_ = len(picture.data)
     run(ADD, (notification_seq, account_seq, token_hash, picture.content_type, bytes_, expires_at, picture.data))
     return notification_days.add_picture_bytes(account_seq, bytes_)
@@ -66,7 +63,7 @@ def expired(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def remove(account_seq: int, notification_seqs: list[int]) -> None:
-    """Remove the pictures that these notifications of the account have; call inside `transaction()`."""
+    """Remove the pictures that these notifications of the account have."""
     seqs = json.dumps(notification_seqs)
     removed = run(REMOVE, (seqs,)).fetchall()
     if removed:

@@ -59,7 +59,7 @@ def add_row(table: str, row: dict[str, Any]) -> int:
 
 
 def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:
-    """Delete all but the `kept` newest rows whose column `parent` is `seq`; call inside `transaction()`."""
+    """Delete all but the `kept` newest rows whose column `parent` is `seq`."""
     last = f"SELECT seq FROM {table} WHERE {parent} = :parent ORDER BY seq DESC LIMIT 1 OFFSET :kept"
     run(f"DELETE FROM {table} WHERE {parent} = :parent AND seq <= ({last})", {"parent": seq, "kept": kept})
 

@@ -45,7 +45,7 @@ def due(account_seq: int, now: int, limit: int) -> list[int]:
 
 
 def choose_devices(seq: int, device_ids: Collection[str]) -> None:
-    """Deliver the notification to these devices alone when it is due; call inside `transaction()`."""
+    """Deliver the notification to these devices alone when it is due."""
     run("UPDATE notification SET device_ids = ? WHERE seq = ?", (json.dumps(sorted(device_ids)), seq))
 
 

@@ -21,7 +21,7 @@ def put(name: str, value: str) -> None:
 
 
 def forget(first: str, last: str) -> None:
-    """Delete the notes with names from `first` to `last`; call inside `transaction()`."""
+    """Delete the notes with names from `first` to `last`."""
     run("DELETE FROM server_note WHERE name BETWEEN ? AND ?", (first, last))
 
 

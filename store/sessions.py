@@ -16,7 +16,7 @@ class OneTimeLink(Model):
 
     @classmethod
     def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
-        """Add a link; call inside `transaction()`."""
+        """Add a link."""
         cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
 
     @classmethod
@@ -27,7 +27,7 @@ class OneTimeLink(Model):
 
     @classmethod
     def end_expired(cls, account_seq: int, now: int) -> None:
-        """Delete the links of the account that have expired; call inside `transaction()`."""
+        """Delete the links of the account that have expired."""
         cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
 
     @classmethod
@@ -55,7 +55,7 @@ class Session(Model):
 
     @classmethod
     def add(cls, token_hash: bytes, account_seq: int, name: str, expires_at: int, now: int) -> None:
-        """A new session of a browser called `name`; call inside `transaction()`."""
+        """A new session of a browser called `name`."""
         times = {"created_at": now, "expires_at": expires_at, "last_seen_at": now}
         cls.create(token_hash=token_hash, account=account_seq, name=name, **times)
 
@@ -78,22 +78,22 @@ class Session(Model):
 
     @classmethod
     def end(cls, token_hash: bytes) -> None:
-        """Sign this browser out; call inside `transaction()`."""
+        """Sign this browser out."""
         cls.delete().where(cls.token_hash == token_hash).execute()
 
     @classmethod
     def end_expired(cls, account_seq: int, now: int) -> None:
-        """Delete the sessions of the account that have expired; call inside `transaction()`."""
+        """Delete the sessions of the account that have expired."""
         cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
 
     @classmethod
     def end_oldest(cls, account_seq: int, kept: int) -> None:
-        """Keep the `kept` sessions of the account that were seen last; call inside `transaction()`."""
+        """Keep the `kept` sessions of the account that were seen last."""
         mine = cls.select(cls.token_hash).where(cls.account == account_seq)
         oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(AFTER_ALL).offset(kept)
         cls.delete().where(cls.token_hash.in_(oldest)).execute()
 
     @classmethod
     def end_all(cls, account_seq: int) -> None:
-        """Sign the account out everywhere; call inside `transaction()`."""
+        """Sign the account out everywhere."""
         cls.delete().where(cls.account == account_seq).execute()

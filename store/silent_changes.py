@@ -41,7 +41,7 @@ ONE = Query(SilentChange, f"SELECT {columns(SilentChange, 's')} FROM silent_chan
 
 
 def keep(change: SilentChange) -> None:
-    """Note a change; what its owner knew before the first one stays. Call inside `transaction()`."""
+    """Note a change; what its owner knew before the first one stays."""
     run(KEEP, tuple(change))
 
 
@@ -56,7 +56,7 @@ def is_kept(subject: Subject) -> bool:
 
 
 def take(subject: Subject) -> SilentChange | None:
-    """Delete what was not told of it, and return it; None if another process did. Call inside `transaction()`."""
+    """Delete what was not told of it, and return it; None if another process did."""
     found = ONE.first(subject)
     run(f"DELETE FROM silent_change WHERE {OF_SUBJECT}", subject)
     return found

@@ -16,7 +16,7 @@ END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
 
 
 def put(notification_seq: int, account_seq: int, until: int) -> None:
-    """Snooze a notification, in place of an earlier snooze of it; call inside `transaction()`."""
+    """Snooze a notification, in place of an earlier snooze of it."""
     run(PUT, (notification_seq, account_seq, until))
 
 
@@ -26,12 +26,12 @@ def due(now: int, limit: int) -> list[tuple[int, int]]:
 
 
 def end(notification_seq: int, now: int) -> bool:
-    """End a snooze whose time has come; whether this process did. Call inside `transaction()`."""
+    """End a snooze whose time has come; whether this process did."""
     return run(END, (notification_seq, now)).rowcount > 0
 
 
 def count(notification_seq: int) -> None:
-    """Note that the notification is pushed again; call inside `transaction()`."""
+    """Note that the notification is pushed again."""
     run("UPDATE snooze SET times = times + 1 WHERE notification_seq = ?", (notification_seq,))
 
 
