@@ -164,8 +164,7 @@ def due(now: int) -> list[DueAlarm]:
 def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
     """Take these alarms with a lease: nobody else does before `lease_until`. Returns each with its due time.
 
-    Without those that another process took, or whose state changed, since they were found to be due. Call inside
-    `transaction()`.
+    Without those that another process took, or whose state changed, since they were found to be due.
     """
     taken = [one for one in due if run(CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
     found = [(CLAIMED.first((one.notification_seq,)), one.next_at) for one in taken]

@@ -69,10 +69,7 @@ def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict
 
 
 def list_series(account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
-    """The ids (project, metric) of the account's metrics after these, in order.
-
-    At most `MAX_LISTED_SERIES` and one more, which tells that there is another page.
-    """
+    """The ids (project, metric) after these, in order: `MAX_LISTED_SERIES`, and one more if there is another page."""
     return run(LIST_SERIES, (account_seq, *after, MAX_LISTED_SERIES + 1)).fetchall()
 
 
@@ -94,10 +91,7 @@ class TimedValue(NamedTuple):
 
 
 def add_all(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-    """Add all of them.
-
-    One statement inserts all values: after each statement another thread may run, which makes many slow.
-    """
+    """Add all of them by one statement: after each, another thread may run, which makes many slow."""
     by_id = series_seqs(account_seq, project_id, {value[0] for value in values})
     row: list[Any] = [column for value in values for column in (by_id[value[0]], *value[1:])]
     run(inserting("metric", COLUMNS, len(values)), row)
@@ -195,10 +189,7 @@ def latest(account_seq: int, series: tuple[str, str], since: int, now: int) -> M
 def buckets(
     account_seq: int, series: tuple[str, str], since: int, until: int, width: int, limit: int
 ) -> list[Bucket]:
-    """The newest values from `since` to `until`, at most `limit`, in parts of `width` ms.
-
-    Parts without values are left out.
-    """
+    """The newest values from `since` to `until`, at most `limit`, in the parts of `width` ms that have any."""
     return BUCKETS.all(_of(account_seq, series, since=since, until=until, width=width, limit=limit))
 
 

@@ -129,10 +129,7 @@ class LatestOfAlert(NamedTuple):
 
 
 def record(sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
-    """Insert a notification and count it on `day` (YYYY-MM-DD).
-
-    The account must exist.
-    """
+    """Insert a notification of an account that exists, and count it on `day` (YYYY-MM-DD)."""
     id_, origin = new_id(now), {"api_key_seq": sender.key_seq, "alert_seq": sender.alert_seq}
     seq, stored_bytes = _add(id_, sender.account_seq, content, status, now, origin)
     notification_days.count(sender.account_seq, day, stored_bytes)
@@ -253,10 +250,7 @@ def entries(seqs: list[int]) -> list[Entry]:
 
 
 def find(account_seq: int, id_: str, since: int, own_key: int | None = None) -> Entry | None:
-    """The account's notification or digest with that id, if it is not older than time `since`.
-
-    With `own_key` only if this key (its seq) sent it.
-    """
+    """The notification or digest with that id, not older than `since`; with `own_key` only if that key sent it."""
     return BY_ID.first((account_seq, id_, since, own_key))
 
 

@@ -362,10 +362,7 @@ def writes_fail() -> bool:
 
 
 def open_database(url: ServerUrl, migrations: Path, newest: int) -> int:
-    """Open the database for all threads. An empty one gets its tables; an older one is upgraded.
-
-    Returns the schema that it had, 0 if it was empty.
-    """
+    """As in store/database.py; the pool connects when the tables are there."""
     global _pool
     _writes_fail.clear()
     with patiently_connected(url) as connection:

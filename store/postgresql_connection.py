@@ -175,10 +175,7 @@ def refused(url: ServerUrl, why: str) -> DatabaseRefused:
 
 
 def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: int) -> int:
-    """Make the tables in an empty database, or upgrade them; refuse a foreign or newer database.
-
-    Returns the schema that it had, 0 if it was empty.
-    """
+    """Make or upgrade the tables; refuse a foreign or newer database. Returns the schema that it had, 0 if empty."""
     if connection.info.server_version < MIN_VERSION * 10_000:
         raise refused(url, f"Pocketbell needs PostgreSQL {MIN_VERSION} or later")
     if connection.info.parameter_status("server_encoding") != "UTF8":

@@ -111,10 +111,7 @@ def insert(statement: str, values: Values) -> int:
 
 
 def open_database(path: Path, migrations: Path, newest: int) -> int:
-    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded.
-
-    Returns the schema that it had, 0 if it was empty.
-    """
+    """As in store/database.py. An older file is copied before it is upgraded."""
     global _file
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
@@ -202,10 +199,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def _make(path: Path, newest: int) -> int:
-    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version.
-
-    Returns the schema that it had, 0 if it was empty.
-    """
+    """Make the tables in an empty file; refuse a foreign or newer one. Returns the schema that it had, 0 if empty."""
     version = _version()
     if version > newest:
         raise DatabaseRefused(

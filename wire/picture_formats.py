@@ -27,10 +27,7 @@ class _Broken(Exception):
 
 
 def cut_picture(data: bytes | memoryview) -> Picture | None:
-    """The picture without what it says about its maker and place.
-
-    None if these bytes are no JPEG, PNG, GIF or WebP whose parts can be followed to their end.
-    """
+    """The picture without what it says about maker and place; None if it cannot be followed to its end."""
     for begins, content_type, kept_parts in KINDS:
         if begins.match(data):
             try:

@@ -57,10 +57,7 @@ class _Unusable(Exception):
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
-    """The JSON object in `raw`; of duplicate keys the last wins.
-
-    Raises `Refused` (400) with a sentence that names the fault, its line and column.
-    """
+    """The JSON object in `raw`, of duplicate keys the last; `Refused` (400) names the fault, its line and column."""
     text = _decode(raw)
     value = _object(_value(text, WARY_DECODER if _has_great_number(text) else DECODER))
     if not _is_storable(text):
