@@ -10,7 +10,6 @@ import math
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any
 
 from wire.errors import Refused
@@ -28,18 +27,18 @@ MINUS_ZERO = re.compile(r"-0(?![.eE])")
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 SQUARE = bytes.maketrans(b"{}", b"[]")
 NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
-NUMBER = re.compile(r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+")
+NUMBER = r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
 STORABLE_ESCAPE = (  # no NUL; surrogates in pairs
     r'\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB]..\\u[dD][c-fC-F]..)'
 )
 BEFORE_UNSTORABLE = re.compile(rf"(?:[^\\]++|{STORABLE_ESCAPE})*+", re.DOTALL)
 UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
 
-# Each matches the longest valid prefix; the first fault of its kind can only start where that ends.
-BEFORE_CONSTANT = re.compile(rf'(?:[^"NI]++|{STRING})*+', re.DOTALL)
-ORDINARY_NUMBER = rf"\d{{1,{MAX_INTEGER_DIGITS}}}+(?:\.\d++)?+(?:[eE][+-]?\d{{1,2}}+)?+(?![\d.eE])"
-BEFORE_NUMBER = re.compile(rf'(?:[^"\d]++|{STRING}|{ORDINARY_NUMBER})*+', re.DOTALL)
-BEFORE_STRING = re.compile(rf'(?:[^"]++|"(?:[^"\\]++|{STORABLE_ESCAPE})*+")*+', re.DOTALL)
+# All that can be wrong in JSON that the decoder takes, or in what it has read before it stops.
+TOKEN = re.compile(
+    rf"(?P<string>{STRING})|(?P<opened>[\[{{])|(?P<closed>[\]}}])|(?P<constant>NaN|-?Infinity)|(?P<number>{NUMBER})",
+    re.DOTALL,
+)
 
 
 # A number in an event whose digits must stay as they were written: its literal as bytes, which `float` takes, too. No
@@ -110,8 +109,7 @@ def _made_storable(text: str) -> str:
     """The text with U+FFFD for escapes that cannot be stored; its length stays, so that places are right."""
     parts, start = list[str](), 0
     while True:
-        good = BEFORE_UNSTORABLE.match(text, start)
-        end = good.end() if good else start
+        end = _end(BEFORE_UNSTORABLE, text, start)
         parts.append(text[start:end])
         if not UNSTORABLE.match(text, end):  # the end of the text, or not an escape at all
             return "".join([*parts, text[end:]])
@@ -218,56 +216,29 @@ def _is_too_deep(text: str) -> bool:
 
 def _first_fault(text: str) -> str:
     """The sentence for the first fault in the text that the decoder lets through."""
-    finders = (_deep_fault, _constant_fault, _number_fault, _string_fault)
-    faults = [fault for fault in (find(text) for find in finders) if fault]
-    if not faults:
-        return "The body is not valid JSON."
-    start, what = min(faults)
-    return f"The body is not valid JSON: {what} at {_place(text, start)}."
+    depth = 0
+    for token in TOKEN.finditer(text):
+        depth += (token.lastgroup == "opened") - (token.lastgroup == "closed")
+        what = f"nesting deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else _fault_of(token)
+        if what:
+            return f"The body is not valid JSON: {what} at {_place(text, token.start())}."
+    return "The body is not valid JSON."
 
 
-Fault = tuple[int, str] | None  # its start and its words
-
-
-def _deep_fault(text: str) -> Fault:
-    depths = accumulate(1 if bracket == ord("[") else -1 for bracket in _brackets(text))
-    brackets = next((n for n, depth in enumerate(depths, 1) if depth > MAX_DEPTH), 0)
-    if not brackets:
+def _fault_of(token: re.Match[str]) -> str | None:
+    literal = token[0]
+    if token.lastgroup == "constant":
+        return f"{literal} is not a JSON number"
+    if token.lastgroup == "string":
+        escape = UNSTORABLE.match(literal, _end(BEFORE_UNSTORABLE, literal, 0))
+        kind = "NUL character" if escape and escape[0] == r"\u0000" else "lone surrogate"
+        return f"a string with a {kind}" if escape else None
+    if token.lastgroup != "number":
         return None
-    passed = re.match(rf'(?:(?:[^"\[\]{{}}]++|{STRING})*+[\[\]{{}}]){{{brackets}}}+', text, re.DOTALL)
-    return (passed.end() - 1, f"nesting deeper than {MAX_DEPTH} levels") if passed else None
-
-
-def _constant_fault(text: str) -> Fault:
-    start = _end(BEFORE_CONSTANT, text, 0)
-    name = "NaN" if text.startswith("NaN", start) else "Infinity"
-    if not text.startswith(name, start):
-        return None
-    if text[start - 1 : start] == "-":
-        start, name = start - 1, f"-{name}"
-    return start, f"{name} is not a JSON number"
-
-
-def _number_fault(text: str) -> Fault:
-    start = _end(BEFORE_NUMBER, text, 0)
-    while number := NUMBER.match(text, start):
-        literal = number[0]
-        sign = text[start - 1 : start] == "-"
-        if literal.isdigit() and len(literal) > MAX_INTEGER_DIGITS:
-            return start - sign, f"an integer of more than {MAX_INTEGER_DIGITS} digits"
-        if not literal.isdigit() and math.isinf(float(literal)):
-            return start - sign, "a number outside a double's range"
-        start = _end(BEFORE_NUMBER, text, number.end())
-    return None
-
-
-def _string_fault(text: str) -> Fault:
-    start = _end(BEFORE_STRING, text, 0)
-    escape = UNSTORABLE.match(text, _end(BEFORE_UNSTORABLE, text, start))
-    if escape is None:  # the text ends here, or it is not JSON from here on and the decoder stopped before
-        return None
-    kind = "NUL character" if escape[0] == r"\u0000" else "lone surrogate"
-    return start, f"a string with a {kind}"
+    if literal.removeprefix("-").isdigit():
+        is_long = len(literal.removeprefix("-")) > MAX_INTEGER_DIGITS
+        return f"an integer of more than {MAX_INTEGER_DIGITS} digits" if is_long else None
+    return "a number outside a double's range" if math.isinf(float(literal)) else None
 
 
 def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
