@@ -65,11 +65,12 @@ class Caller(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """An account's owner, who sends from the web app."""
+    """An account's owner, who sends from the web app, or sent with a key what was to be sent later."""
 
     account_seq: int
     time_zone: str
     email: str
+    key_seq: int | None = None
 
     @classmethod
     def of(cls, account: Account) -> "Owner":
@@ -77,34 +78,12 @@ class Owner(NamedTuple):
         return cls(account.seq, account.time_zone, account.email)
 
     @property
-    def key_seq(self) -> None:
-        """The owner has a session instead."""
-
-    @property
     def alert_seq(self) -> None:
         """The owner is no alert."""
 
     @property
     def subject(self) -> Subject:
-        """A mute of everything names the owner, too."""
-        return OWNER
-
-
-class StoredSender(NamedTuple):
-    """The sender of a notification that was to be sent later: a key, or the owner."""
-
-    account_seq: int
-    email: str
-    time_zone: str
-    key_seq: int | None
-
-    @property
-    def alert_seq(self) -> None:
-        """An event is delivered at once."""
-
-    @property
-    def subject(self) -> Subject:
-        """What a mute may name."""
+        """The key; a mute of everything names the owner, too."""
         return OWNER if self.key_seq is None else ("key", self.key_seq)
 
 
@@ -224,8 +203,8 @@ WEBHOOK = Query(
     f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
 )
 STORED = Query(
-    StoredSender,
-    f"SELECT {columns(StoredSender, 'n', key_seq='n.api_key_seq', **OF_ACCOUNT)}"
+    Owner,
+    f"SELECT {columns(Owner, 'n', key_seq='n.api_key_seq', **OF_ACCOUNT)}"
     " FROM notification n JOIN account a ON a.seq = n.account_seq WHERE n.seq = ?",
 )
 SNOOZED_PARTS = {
@@ -284,7 +263,7 @@ def find_webhook(short_code: str) -> Webhook | None:
     return WEBHOOK.first((short_code,))
 
 
-def find_sender(notification_seq: int) -> StoredSender:
+def find_sender(notification_seq: int) -> Owner:
     """The sender of a stored notification, which must exist and come from no alert."""
     return STORED.one((notification_seq,))
 
