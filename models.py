@@ -433,8 +433,7 @@ class Device(Model):
     @classmethod
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
         """The seqs of devices removed before `before` and the oldest notification, without the last removed one."""
-        values = {"account": account_seq, "before": before, "limit": limit}
-        return select_numbers(cls.PURGEABLE, values)
+        return select_numbers(cls.PURGEABLE, {"account": account_seq, "before": before, "limit": limit})
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:

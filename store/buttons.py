@@ -110,8 +110,7 @@ def put_first_answer(
     notification_seq: int, position: int, device_seq: int | None, by_account_seq: int | None, now: int
 ) -> bool:
     """Keep the answer, of another account if it is named, if it is the first; returns whether it is."""
-    values = (notification_seq, position, now, device_seq, by_account_seq)
-    return run(PUT_FIRST_ANSWER, values).rowcount > 0
+    return run(PUT_FIRST_ANSWER, (notification_seq, position, now, device_seq, by_account_seq)).rowcount > 0
 
 
 def answer_to(notification_seq: int) -> GivenAnswer | None:
@@ -121,8 +120,7 @@ def answer_to(notification_seq: int) -> GivenAnswer | None:
 
 def open_questions(account_seq: int, since: int, now: int, limit: int) -> list[OpenQuestion]:
     """The oldest questions since then that wait for an answer, without alarms that wait or are acknowledged."""
-    values = {"account": account_seq, "since": since, "now": now, "limit": limit}
-    return OPEN_QUESTIONS.all(values)
+    return OPEN_QUESTIONS.all({"account": account_seq, "since": since, "now": now, "limit": limit})
 
 
 def is_answered(notification_seq: int) -> bool | None:

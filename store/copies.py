@@ -86,5 +86,4 @@ def waiting(original_seqs: Iterable[int]) -> list[Member]:
 def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:
     """At most `limit` copies (their seqs) of an account that repeat or are held, of what this sender sent."""
     what, subject_seq = subject
-    values = {"account": account_seq, "what": what, "subject": subject_seq, "limit": limit}
-    return select_numbers(WAITING_OF, values)
+    return select_numbers(WAITING_OF, {"account": account_seq, "what": what, "subject": subject_seq, "limit": limit})

@@ -242,14 +242,12 @@ def oldest(account_seq: int, since: int, place: int) -> tuple[int, int]:
 
 def older(account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
     """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
-    values = _of(account_seq, begin, before=before[0], seq=before[1], limit=limit)
-    return OLDER.all(values)
+    return OLDER.all(_of(account_seq, begin, before=before[0], seq=before[1], limit=limit))
 
 
 def of_project(account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
     """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
-    values = {"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit}
-    return OF_PROJECT.all(values)
+    return OF_PROJECT.all({"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit})
 
 
 def remove(account_seq: int, places: Sequence[Place]) -> None:

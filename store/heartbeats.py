@@ -144,8 +144,7 @@ def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down
 
     Call inside the transaction that records what the change tells the owner.
     """
-    values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
-    if not run(CHANGE_STATE, values).rowcount:
+    if not run(CHANGE_STATE, (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)).rowcount:
         return False
     if _kept(state) != _kept(beat.state):
         run(KEEP_CHANGE, (beat.seq, _kept(state), now))

@@ -215,8 +215,7 @@ def change(rule: Rule, changes: Changes, now: int) -> bool:
 
     Call inside the transaction that records what the change tells the owner.
     """
-    values = (*changes, changes.state, now, rule.seq, *rule.changes)
-    return run(CHANGE, values).rowcount > 0
+    return run(CHANGE, (*changes, changes.state, now, rule.seq, *rule.changes)).rowcount > 0
 
 
 def set_look_at(seq: int, now: int) -> None:
@@ -226,8 +225,7 @@ def set_look_at(seq: int, now: int) -> None:
 
 def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
     """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone."""
-    values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
-    run(BEGIN_ANEW, values)
+    run(BEGIN_ANEW, {"account": account_seq, "project": project_id, "metric": metric_id, "now": now})
 
 
 def due(now: int, limit: int) -> list[tuple[int, int]]:

@@ -229,8 +229,7 @@ def one(seq: int) -> NotificationRow:
 
 def page(account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
     """Up to `limit` rows older than seq `before` and not older than time `since`."""
-    values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
-    found = run(PAGE, values).fetchall()
+    found = run(PAGE, {"account": account_seq, "before": before, "since": since, "limit": limit + 1}).fetchall()
     rows = _listed(found[:limit])
     return HistoryPage(rows, rows[-1][0] if rows else before, len(found) <= limit)
 
@@ -397,8 +396,7 @@ def oldest(account_seq: int, after: int, before: int, limit: int) -> list[tuple[
 
     The seq of each, and whether it may be removed: it is neither held nor pending, nor delivered later than that.
     """
-    values = {"account": account_seq, "after": after, "before": before, "limit": limit}
-    return run(OLDEST, values).fetchall()
+    return run(OLDEST, {"account": account_seq, "after": after, "before": before, "limit": limit}).fetchall()
 
 
 def titles(account_seq: int, ids: list[str]) -> dict[str, str]:

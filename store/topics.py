@@ -144,14 +144,12 @@ def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], n
     Repeating ones are included, and those with the seqs `also`.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
-    values = place | {"since": since, "also": json.dumps(list(also)), "now": now}
-    return BEGUN_SINCE.all(values)
+    return BEGUN_SINCE.all(place | {"since": since, "also": json.dumps(list(also)), "now": now})
 
 
 def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
     """The notification with that id, if it is stored for the device."""
-    values = {"device": device.seq, "account": device.account_seq, "id": id_, "now": now}
-    return OF_ID.all(values)
+    return OF_ID.all({"device": device.seq, "account": device.account_seq, "id": id_, "now": now})
 
 
 def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
