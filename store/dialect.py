@@ -8,8 +8,7 @@ from functools import lru_cache
 
 COMMENT = re.compile(r"--[^\n]*")
 TEXT = re.compile(r"('(?:[^']|'')*')")  # splits a statement: every second part is a text in quotes
-PLACE = re.compile(r"%|\?|(?<!:):([a-z_]+)")
-WRITTEN = re.compile(r"%%|%s|%\((\w+)\)s")  # psycopg's placeholders
+PLACE = re.compile(r"\?|(?<!:):([a-z_]+)")
 SEVERAL = re.compile(r"\b(max|min)\(")
 OF_SEVERAL = {"max": "greatest", "min": "least"}  # their names with several arguments
 OF_QUERIES = (
@@ -40,7 +39,7 @@ RULES = (  # by how a statement begins
 
 @lru_cache(maxsize=2_000)
 def translated(statement: str) -> str:
-    """The statement for psycopg."""
+    """The statement in the server's words, with SQLite's places for values."""
     text = COMMENT.sub("", statement)
     if text.lstrip().startswith("PRAGMA"):
         return ""  # it is about a file
@@ -49,10 +48,7 @@ def translated(statement: str) -> str:
     for found in reversed(list(SEVERAL.finditer(text))):
         if _has_several_arguments(text, found.end()):
             text = f"{text[: found.start()]}{OF_SEVERAL[found[1]]}({text[found.end() :]}"
-    parts = TEXT.split(text)
-    parts[::2] = [PLACE.sub(_place, part) for part in parts[::2]]
-    parts[1::2] = [part.replace("%", "%%") for part in parts[1::2]]
-    return "".join(parts)
+    return text
 
 
 @lru_cache(maxsize=2_000)
@@ -61,16 +57,15 @@ def numbered(statement: str) -> tuple[bytes, list[str] | None]:
     names, place = list[str](), iter(range(1, 10_000))
 
     def number(found: re.Match[str]) -> str:
-        if found[0] == "%%":
-            return "%"
         if found[1] is None:
             return f"${next(place)}"
         if found[1] not in names:
             names.append(found[1])
         return f"${names.index(found[1]) + 1}"
 
-    text = WRITTEN.sub(number, translated(statement))
-    return text.encode(), names or None
+    parts = TEXT.split(translated(statement))
+    parts[::2] = [PLACE.sub(number, part) for part in parts[::2]]
+    return "".join(parts).encode(), names or None
 
 
 def _has_several_arguments(text: str, at: int) -> bool:
@@ -82,9 +77,3 @@ def _has_several_arguments(text: str, at: int) -> bool:
         depth += {"(": 1, ")": -1}.get(text[at], 0)
         at += 1
     return False
-
-
-def _place(found: re.Match[str]) -> str:
-    if found[0] == "%":
-        return "%%"
-    return f"%({found[1]})s" if found[1] else "%s"

@@ -192,7 +192,7 @@ def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: in
         raise refused(url, "it has tables of another program")
     for script in [ROOT / "schema.sql"] if not version else _steps(migrations, version, newest):
         for statement in statements(script.read_text()):
-            connection.execute(translated(statement), ())
+            connection.execute(translated(statement))
     if not version:
         connection.execute("CREATE TABLE pocketbell_schema (version BIGINT NOT NULL)")
         connection.execute("INSERT INTO pocketbell_schema VALUES (0)")

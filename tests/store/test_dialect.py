@@ -8,18 +8,16 @@ from store.dialect import numbered, translated
 @pytest.mark.parametrize(
     "statement, expected",
     [
-        ("SELECT a FROM t WHERE b = ? AND c = :name", "SELECT a FROM t WHERE b = %s AND c = %(name)s"),
-        ("SELECT '?:a%' || ? || '12:30'", "SELECT '?:a%%' || %s || '12:30'"),
-        ("SELECT 'it''s ?', \"a\".\"b\" % 2", "SELECT 'it''s ?', \"a\".\"b\" %% 2"),
-        ("x IS ? AND y IS NOT :y", "x IS NOT DISTINCT FROM %s AND y IS DISTINCT FROM %(y)s"),
+        ("SELECT a FROM t WHERE b = ? AND c = :name", "SELECT a FROM t WHERE b = ? AND c = :name"),
+        ("x IS ? AND y IS NOT :y", "x IS NOT DISTINCT FROM ? AND y IS DISTINCT FROM :y"),
         ("x IS NULL OR y IS NOT NULL", "x IS NULL OR y IS NOT NULL"),
         ("max(a) + max(a, f(b, c)) + min(f(a, b))", "max(a) + greatest(a, f(b, c)) + min(f(a, b))"),
         ("min(max(a, b), c)", "least(greatest(a, b), c)"),
         (
             "seq IN (SELECT value FROM json_each(?))",
-            "seq IN (SELECT value::bigint FROM jsonb_array_elements_text(%s::jsonb))",
+            "seq IN (SELECT value::bigint FROM jsonb_array_elements_text(?::jsonb))",
         ),
-        ("SELECT ?, value FROM json_each(:ids)", "SELECT %s, value FROM jsonb_array_elements_text(%(ids)s::jsonb)"),
+        ("SELECT ?, value FROM json_each(:ids)", "SELECT ?, value FROM jsonb_array_elements_text(:ids::jsonb)"),
         ("json_extract(n.a, '$[1]')", "(n.a::jsonb ->> 1)::bigint"),
         ("THEN json_array(n.a, n.b) END", "THEN json_build_array(n.a, n.b)::text END"),
         ("PRAGMA user_version", ""),
@@ -43,6 +41,8 @@ def test_a_statement_is_translated(statement, expected):
     [
         ("SELECT ?, '50 %?' WHERE b = ?", (b"SELECT $1, '50 %?' WHERE b = $2", None)),
         ("SELECT :b % :a, :b", (b"SELECT $1 % $2, $1", ["b", "a"])),
+        ("SELECT '?:a%' || ? || '12:30'", (b"SELECT '?:a%' || $1 || '12:30'", None)),
+        ("SELECT 'it''s ?', \"a\".\"b\" % 2, ?::jsonb", (b"SELECT 'it''s ?', \"a\".\"b\" % 2, $1::jsonb", None)),
         ("SELECT 1", (b"SELECT 1", None)),
     ],
 )

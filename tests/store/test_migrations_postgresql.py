@@ -45,7 +45,7 @@ def test_a_database_of_schema_16_becomes_like_a_new_one_and_keeps_its_idempotenc
     with connected(url) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         for statement in statements((ROOT / "tests/store/schemas/0016.sql").read_text() + ROWS):
-            connection.execute(translated(statement), ())
+            connection.execute(translated(statement))
         connection.execute("CREATE TABLE pocketbell_schema AS SELECT 16::bigint AS version")
         connection.execute("ALTER TABLE pocketbell_schema ALTER version SET NOT NULL")
     database.open_database(url)

@@ -19,7 +19,6 @@ import pytest
 import models
 from store import alarms, database, deliveries, dialect, notifications, search
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
-from store.dialect import translated
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
@@ -191,13 +190,6 @@ def statements():
         yield from (text for text in texts if re.match(r"(SELECT|INSERT|UPDATE|DELETE|WITH) .*[A-Z]+", text))
 
 
-def numbered(statement):
-    """The statement with PostgreSQL's own placeholders."""
-    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", statement)))
-    numbers = itertools.count(1)
-    return re.sub(r"%(?:\((\w+)\))?s", lambda m: f"${names.index(m[1]) + 1 if m[1] else next(numbers)}", statement)
-
-
 PARTS = {deliveries.WAITING, LAST_REMOVED_AS}  # of statements
 
 
@@ -207,7 +199,7 @@ def test_every_constant_statement_is_understood(opened):
         for text in found:
             types = "(bigint, bigint, bigint, bigint)" if text == alarms.ACKNOWLEDGE else ""  # those of its values
             try:
-                other.execute(f"PREPARE one {types} AS {numbered(translated(text))}")
+                other.execute(f"PREPARE one {types} AS {dialect.numbered(text)[0].decode()}")
                 other.execute("DEALLOCATE one")
             except Exception as fault:
                 faults.append(f"{fault}\n{text}")

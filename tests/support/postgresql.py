@@ -236,7 +236,4 @@ def alter(statement):
 
 def query(statement, values=()):
     """Run a statement behind the service's back."""
-    from store.dialect import translated
-
-    done = connection().execute(translated(statement), values)
-    return done.fetchall() if done.description else []
+    return connection().run(statement, values).fetchall()
