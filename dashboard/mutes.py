@@ -1,6 +1,5 @@
 """Mutes in the web app: made and ended on the page Quiet hours, and at one press on the pages of what they mute."""
 
-import re
 from typing import Any
 
 from core import durations, mutes
@@ -14,7 +13,6 @@ from web.context import current, request
 from wire.errors import Refused
 
 QUIET = "/app/quiet"
-PAGE = re.compile(r"/app/(?:\w+(?:[/-]\w+)*)?(?:\?[\w=&.%+-]*)?", re.ASCII)  # of ours, to go back to
 
 
 def create_mute() -> Page:
@@ -22,7 +20,7 @@ def create_mute() -> Page:
     account, form, now = current().account, request.form, clock.now_ms()
     if "duration" not in form:
         mutes.mute_for_an_hour(account.seq, mutes.subject_of(account, form.get("what", "")), now)
-        return page.back_to(_back(), "Muted for an hour. What comes is held.")
+        return page.back_to(page.asked_for("back", QUIET), "Muted for an hour. What comes is held.")
     what, duration, cron = (form.get(name, "") for name in ("what", "duration", "cron"))
     typed = NewMute(what, duration, cron, "urgent" in form, "history" in form)
     try:
@@ -46,13 +44,7 @@ def end_mute(mute_id: str) -> Page:
     """POST /app/mutes/{id}/end."""
     ended = mutes.end_mute(current().account.seq, mute_id, clock.now_ms())
     words = mutes.subject_words(ended)
-    return page.back_to(_back(), f"{words[0].upper()}{words[1:]} is no longer muted.")
-
-
-def _back() -> str:
-    """The page of ours that the form came from."""
-    asked = request.args.get("back", "")
-    return asked if PAGE.fullmatch(asked) else QUIET
+    return page.back_to(page.asked_for("back", QUIET), f"{words[0].upper()}{words[1:]} is no longer muted.")
 
 
 OPERATIONS = (

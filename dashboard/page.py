@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from flask import Flask, Response, flash, g, redirect, render_template
+from flask import Flask, Response, current_app, flash, g, redirect, render_template
 from markupsafe import Markup
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as BaseResponse
 
 from core import attention, channels, digests, holding, local_time, mutes, pictures, week_windows
@@ -80,6 +81,7 @@ AGES = ((365, "year"), (30, "month"), (1, "day"))
 TILES = ("#b3261e", "#7d4a00", "#146c3c", "#0b6470", "#2456c9", "#6b3fa0", "#a02f6f", "#5b5e6a")
 PICTURE_ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?=[/?#]|\Z)")  # as a header of the page names it
 MAX_PICTURE_ORIGINS = 20  # of a page
+OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&%+-]*)?")
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 
@@ -126,6 +128,18 @@ def back_to(address: str, said: str, kind: str = "message") -> BaseResponse:
     """Redirect to a page, which shows this message: a `message`, `warning` or `error`."""
     flash(said, kind)
     return redirect(address, 303)
+
+
+def asked_for(name: str, otherwise: str) -> str:
+    """The address in the query, if it is of a page of the web app and no other site's, or else `otherwise`."""
+    asked = OUR_PAGE.fullmatch(request.args.get(name, ""))
+    if asked is None or "//" in asked[0]:
+        return otherwise
+    try:
+        current_app.url_map.bind("").match(asked["path"], "GET")
+    except HTTPException:
+        return otherwise
+    return asked[0]
 
 
 def webhook_address(alert: Alert) -> str:

@@ -1,12 +1,10 @@
 """One-time links, signing in and signing out, and the page for a forgotten password."""
 
-import re
-
-from flask import current_app, redirect, render_template
-from werkzeug.exceptions import HTTPException
+from flask import redirect, render_template
 
 from core import accounts, local_time, mails, new_passwords
 from core.plans import PLANS
+from dashboard import page
 from dashboard.page import Page, Problem
 from dashboard.phone import READY_PAGE
 from models import Account
@@ -15,8 +13,6 @@ from process.counters import count
 from web import guards, rate_limits
 from web.context import request
 from wire.errors import Refused
-
-OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&%+-]*)?", re.ASCII)
 
 
 def show_setup(token: str) -> Page:
@@ -59,7 +55,7 @@ def sign_in() -> Page:
         problem = Problem("Wrong e-mail or password.", "password")
         return render_template("login.html", email=email, problem=problem, can_mail=mails.can_mail()), 422
     guards.begin_session(account)
-    return redirect(_wanted_page(), 303)
+    return redirect(page.asked_for("next", guards.HOME), 303)
 
 
 def with_password(email: str, password: str) -> Account | None:
@@ -88,18 +84,6 @@ def _check(visitor: rate_limits.Visitor, running: int = 0) -> None:
     except Refused:
         count("sign_in_failures", "limited")
         raise
-
-
-def _wanted_page() -> str:
-    """The page in `next`, if it is a page of the web app, or else Home; never another site's page."""
-    wanted = OUR_PAGE.fullmatch(request.args.get("next", ""))
-    if wanted is None or "//" in wanted[0]:
-        return guards.HOME
-    try:
-        current_app.url_map.bind("").match(wanted["path"], "GET")
-    except HTTPException:
-        return guards.HOME
-    return wanted[0]
 
 
 def sign_out() -> Page:
