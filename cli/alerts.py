@@ -79,10 +79,7 @@ def _row(one: Alert) -> Row:
 @of_account
 @click.argument("alert_id")
 def show_alert(owner: Account, alert_id: str) -> None:
-    """Print the settings of an alert.
-
-    A line is: name, value. A dash is nothing.
-    """
+    """Print the settings of an alert. A line is: name, value. A dash is nothing."""
     one = alerts.find_alert(owner.seq, alert_id)
     settings = {
         "name": one.name,

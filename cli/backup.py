@@ -30,10 +30,7 @@ SIGN_IN_AGAIN = " The secret that signs sessions did not come with it: people si
 @click.argument("file", type=CallersPath())
 @click.option("--without-images", is_flag=True, help="Leave the pictures of notifications out.")
 def backup(file: Path, without_images: bool) -> None:
-    """Write a consistent copy of the live database.
-
-    FILE must not exist.
-    """
+    """Write a consistent copy of the live database. FILE must not exist."""
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
     if file.is_dir():
         raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")

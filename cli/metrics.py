@@ -22,10 +22,7 @@ rule = Group("rule", help="Manage rules that notify you about a metric's values.
 @click.argument("project")
 @click.argument("metric_id", metavar="[METRIC]", required=False)
 def delete_metric(owner: Account, project: str, metric_id: str | None) -> None:
-    """Delete a metric with all its values.
-
-    Without METRIC, delete the whole project.
-    """
+    """Delete a metric with all its values. Without METRIC, delete the whole project."""
     deleted = deletion.delete_metrics(owner, project, metric_id)
     click.echo(line(f"Deleted {counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
@@ -37,10 +34,7 @@ def delete_metric(owner: Account, project: str, metric_id: str | None) -> None:
 @click.argument("condition", metavar="'> 90'|'silent 24h'")
 @click.option("--for", "lasting", metavar="5m", help="Only after it has been true for this long: 1s to 31d.")
 def create_rule(owner: Account, project: str, metric: str, condition: str, lasting: str | None) -> None:
-    """Create a rule on a metric and print its id.
-
-    The metric need not have values yet.
-    """
+    """Create a rule on a metric and print its id. The metric need not have values yet."""
     click.echo(metric_rules.create_rule(owner, project, metric, condition, lasting, clock.now_ms()).id)
 
 

@@ -50,10 +50,7 @@ def mute(
 @of_account
 @click.argument("what", metavar=WHAT)
 def unmute(owner: Account, what: str) -> None:
-    """End the mutes of everything, or of an alert, a key, a heartbeat or a rule, recurring ones included.
-
-    NAME may be an id.
-    """
+    """End the mutes of everything, an alert, a key, a heartbeat or a rule, recurring ones too. NAME may be an id."""
     kind, id_ = mutes.named(owner, what)
     ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
     if not ended:

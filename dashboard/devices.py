@@ -1,9 +1,8 @@
 """The Devices page: this browser, the other devices and their providers' last answers; the service worker."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Response, current_app, redirect, render_template
-from markupsafe import Markup
 
 import push
 from core import delivery, devices, mail_addresses, week_windows
@@ -41,23 +40,15 @@ def show_devices() -> Page:
     return devices_page(None, _subscription(shown) if shown else None)
 
 
-class Subscription(NamedTuple):
+def _subscription(topic: str) -> dict[str, str]:
     """How an app subscribes to a new device's topic: by its parts, by a link, or by that link's QR code."""
-
-    server: str
-    topic: str
-    link: str
-    picture: Markup
-
-
-def _subscription(topic: str) -> Subscription:
     server = guards.origin()
     scheme, _, host = server.partition("://")
     link = f"ntfy://{host}/{topic}?display=Pocketbell" + ("" if scheme == "https" else "&secure=false")
-    return Subscription(server, topic, link, page.qr_svg(link))
+    return {"server": server, "topic": topic, "link": link, "picture": page.qr_svg(link)}
 
 
-def devices_page(problem: Problem | None = None, fetching: Subscription | None = None, /, **typed: str) -> str:
+def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None = None, /, **typed: str) -> str:
     """The page, with what is wrong with a form, or with the topic or the secret of a new device."""
     account, now = current().account, clock.now_ms()
     listed = Device.of_account(account.seq)

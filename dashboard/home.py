@@ -14,7 +14,6 @@ from dashboard.page import Page
 from models import Account, ApiKey, Device
 from process import clock
 from store import held_notifications, notification_days, notifications
-from store.mutes import ListedMute
 from store.search import Span, Wanted, count_failed_by_quarter_hour
 from store.senders import Owner
 from web import guards
@@ -46,16 +45,6 @@ class Shown(NamedTuple):
     state: str
     path: str
     last_ping_at: int | None = None
-
-
-class Quiet(NamedTuple):
-    """The current or next quiet hours (None: off), whether they are in force, what is held, when that is released."""
-
-    window: tuple[int, int] | None
-    is_quiet: bool
-    held_count: int
-    releases: list[int]
-    mutes: list[ListedMute]  # in force
 
 
 def enter() -> Page:
@@ -160,16 +149,20 @@ def note_devices() -> Page:
     return page.back_to("/app/", "Thanks. You will be told when a key adds another device.")
 
 
-def _quiet(account: Account, now: int) -> Quiet | None:
-    """The quiet hours and the held notifications; None if there are neither."""
+def _quiet(account: Account, now: int) -> dict[str, Any] | None:
+    """The present or next quiet hours, the mutes in force and what is held; None if there is none of them."""
     held = held_notifications.of_account(account.seq)
     muted = [one for one in mutes.of_account(account.seq, now) if holding.ends_at(one.mute, now) is not None]
     if not held and not account.quiet_hours and not muted:
         return None
     hours, zone = account.quiet_hours, account.time_zone
-    window = local_time.next_window(hours, zone, now) if hours else None
-    held_count = sum(one.held_count for one in held)
-    return Quiet(window, local_time.is_quiet(hours, zone, now), held_count, digests.releases(held, now), muted)
+    return {
+        "window": local_time.next_window(hours, zone, now) if hours else None,
+        "is_quiet": local_time.is_quiet(hours, zone, now),
+        "held_count": sum(one.held_count for one in held),
+        "releases": digests.releases(held, now),
+        "mutes": muted,
+    }
 
 
 def _address(kind: str, *ids: str) -> str:
