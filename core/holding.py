@@ -95,7 +95,7 @@ def fate(sender: Sender, priority: int | None, mutes: Mutes, now: int) -> str:
 def is_held(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, first_held_at: int, now: int) -> bool:
     """Whether it is held at `now`, if the first notification of its digest came at `first_held_at`."""
     frequency, holds = what_holds(sender, priority, mutes)
-    return local_time.is_collecting(frequency, first_held_at, now) or holds.are_in_force(now)
+    return local_time.collected_at(frequency, first_held_at, now) > now or holds.are_in_force(now)
 
 
 def what_holds(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes) -> tuple[str, Holds]:

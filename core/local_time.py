@@ -5,8 +5,9 @@ clock and of daylight saving time need no special case.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from itertools import islice, pairwise, takewhile
 from zoneinfo import ZoneInfo, available_timezones
@@ -33,6 +34,8 @@ CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
 MAX_RUNS, LOOKED_AHEAD_S = 1_000, 2 * 366 * 86_400  # that are looked at
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
+NO_TIME = ValueError, OverflowError, OSError  # raised for a moment that is none
+MIDNIGHT = time()
 
 
 def _local(at: int, zone: str) -> datetime:
@@ -48,11 +51,6 @@ def _minute_of_week(at: int, zone: str) -> int:
 def is_quiet(hours: str | None, zone: str, now: int) -> bool:
     """Whether the clock in `zone` is within these quiet hours (core/week_windows.py) at `now` (ms)."""
     return hours is not None and week_windows.covers(hours, _minute_of_week(now, zone))
-
-
-def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
-    """Whether a digest that began with an event at `first_held_at` (ms) is still open at `now`."""
-    return abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
 
 
 def next_change(hours: str, zone: str, now: int) -> int:
@@ -79,8 +77,9 @@ def next_window(hours: str, zone: str, now: int) -> tuple[int, int]:
 
 
 def collected_at(frequency: str, first_held_at: int, now: int) -> int:
-    """When a digest that began at `first_held_at` closes, or `now` if it is closed already; in ms."""
-    return first_held_at + COLLECTED_MS[frequency] if is_collecting(frequency, first_held_at, now) else now
+    """When a digest that began with an event at `first_held_at` closes, or `now` if it is closed already; in ms."""
+    is_open = abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
+    return first_held_at + COLLECTED_MS[frequency] if is_open else now
 
 
 @cache
@@ -89,7 +88,6 @@ def time_zones() -> frozenset[str]:
     return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
-@cache
 def time_zone_names() -> list[str]:
     """The names of all time zones, in order."""
     return sorted(time_zones())
@@ -150,25 +148,24 @@ def last_days(count: int, zone: str, now: int) -> list[str]:
 def day_bounds(day: str, zone: str) -> tuple[int, int]:
     """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if it is no day."""
     try:
-        date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
+        begin = date.fromisoformat(day if DAY.fullmatch(day) else "")
     except ValueError:
-        raise Refused(
-            400, "The day must be of a year from 1000 to 2999 and written like 2026-11-21.", field="day"
-        ) from None
-    noons = (datetime.combine(date + timedelta(days=later), time(12), ZoneInfo(zone)) for later in (0, 1))
-    begin, end = (day_start(int(noon.timestamp() * 1000), zone) for noon in noons)
-    return begin, end
+        sentence = "The day must be of a year from 1000 to 2999 and written like 2026-11-21."
+        raise Refused(400, sentence, field="day") from None
+    return _clock_at(begin, MIDNIGHT, zone), _clock_at(begin + timedelta(days=1), MIDNIGHT, zone)
+
+
+def _clock_at(day: date, clock: time, zone: str) -> int:
+    """When a clock in `zone` shows this time on this day; in ms."""
+    return int(datetime.combine(day, clock, ZoneInfo(zone)).timestamp() * 1000)
 
 
 def formatted(moment: float | str, layout: str, zone: str) -> str:
     """`moment` (Unix seconds or milliseconds, or ISO 8601) in `zone`, formatted by strftime.
 
-    An ISO 8601 time without an offset counts as local. `ValueError` if it is no time.
+    An ISO 8601 time without an offset counts as local. One of `NO_TIME` if it is no time.
     """
-    try:
-        return _moment(moment, zone).strftime(layout)
-    except (OverflowError, OSError) as error:
-        raise ValueError from error
+    return _moment(moment, zone).strftime(layout)
 
 
 def _moment(moment: float | str, zone: str) -> datetime:
@@ -183,15 +180,14 @@ def moment_ms(text: str, zone: str) -> int:
     """A moment that was typed, as `formatted` takes it, in ms; `Refused` (400) if it is no time."""
     try:
         return round(_moment(int(text) if text.isdecimal() else text, zone).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
+    except NO_TIME:
         sentence = f'"{text[:100]}" is no time: write it like 2026-11-21T07:00, or in Unix milliseconds.'
         raise Refused(400, sentence) from None
 
 
 def day_start(now: int, zone: str) -> int:
     """When the calendar day of `now` (ms) began in `zone`, in ms."""
-    midnight = _local(now, zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return int(midnight.astimezone(UTC).timestamp() * 1000)
+    return _clock_at(_local(now, zone).date(), MIDNIGHT, zone)
 
 
 def weekday(at: int, zone: str) -> int:
@@ -203,16 +199,14 @@ def at_clock(now: int, days: int, hour_minute: tuple[int, int] | None, zone: str
     """The time `days` calendar days after `now` in `zone`, at that time of day (None: the same as now); in ms."""
     local = _local(now, zone)
     clock = time(*hour_minute) if hour_minute else local.time()
-    moment = datetime.combine(local.date() + timedelta(days=days), clock, ZoneInfo(zone))
-    return int(moment.timestamp() * 1000)
+    return _clock_at(local.date() + timedelta(days=days), clock, zone)
 
 
 def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]:
     """Sum counts of quarter hours (start in ms, count) by calendar day: every zone's offset is a multiple of them."""
-    days: dict[str, int] = {}
+    days = Counter[str]()
     for start, count in counts:
-        day = local_day(start, zone)
-        days[day] = days.get(day, 0) + count
+        days[local_day(start, zone)] += count
     return days
 
 

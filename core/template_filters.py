@@ -263,7 +263,7 @@ def _date(value: Any, argument: Argument, work: Work) -> str:
         raise CannotApply
     try:
         return local_time.formatted(value, layout, work.zone)
-    except ValueError:
+    except local_time.NO_TIME:
         raise CannotApply from None
 
 

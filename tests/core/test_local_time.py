@@ -146,15 +146,15 @@ FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": tim
 @given(st.sampled_from(list(FREQUENCIES)), st.integers(0, 4_000_000_000_000), st.integers(0, 2 * 86_400_000))
 @settings(max_examples=50, deadline=None)
 def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, passed):
-    assert local_time.is_collecting(frequency, first, first + passed) is (
-        timedelta(milliseconds=passed) < FREQUENCIES[frequency]
-    )
+    closes_at = first + FREQUENCIES[frequency] // timedelta(milliseconds=1)
+    assert local_time.collected_at(frequency, first, first + passed) == max(closes_at, first + passed)
 
 
 @given(st.integers(0, 4_000_000_000_000), st.integers(-100_000_000, 100_000_000))
 @quick
 def test_an_alert_that_notifies_instantly_never_collects(first, passed):
-    assert local_time.is_collecting("instant", first, max(0, first + passed)) is False
+    now = max(0, first + passed)
+    assert local_time.collected_at("instant", first, now) == now
 
 
 # What will happen: against a clock that is followed minute by minute
