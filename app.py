@@ -409,8 +409,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     health_ping.configure(settings.heartbeat_url)
     for module in (buttons, kept_pictures, mails, rest):
         module.configure(app.config["SECRET_KEY"])
-    alarms.batches.reset()
-    for module in (clock_steps, faults, floods, heartbeat_checks, mails, new_passwords, ntfy_wakeup, pruning):
+    for batches in (alarms.batches, mails.batches, retries.batches):
+        batches.reset()
+    for module in (clock_steps, faults, floods, heartbeat_checks, new_passwords, ntfy_wakeup, pruning):
         module.reset()
     recent_requests.reset()
     retries.reset()

@@ -37,11 +37,6 @@ _tokens = DerivedTokens("mails")
 configure = _tokens.configure
 
 
-def reset() -> None:
-    """Forget the threads (another database was opened)."""
-    batches.reset()
-
-
 def can_mail() -> bool:
     """Whether this server sends mails."""
     return bool(push.mailed())

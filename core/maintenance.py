@@ -51,7 +51,8 @@ def tell_ended(now: int) -> None:
 
 def _tell_ended(found: SilentChange) -> None:
     """Tell a change, unless another process was faster, or it has changed back; call inside `transaction()`."""
-    now, watch = clock.now_ms(), _watch(found)
+    one = heartbeats.one if found.what == "heartbeat" else metric_rules.one
+    now, watch = clock.now_ms(), one(found.subject_seq)
     if watch is not None and watch.state == PAUSED:
         return  # when it is resumed
     change = silent_changes.take(found.subject)
@@ -66,11 +67,6 @@ def _tell_ended(found: SilentChange) -> None:
         recording.copy(watch, held, now)
     else:
         recording.tell(watch, content, now)
-
-
-def _watch(change: SilentChange) -> Beat | Rule | None:
-    one = heartbeats.one if change.what == "heartbeat" else metric_rules.one
-    return one(change.subject_seq)
 
 
 def _tagged(watch: Beat | Rule, content: Content) -> Content:

@@ -16,7 +16,6 @@ from store import topics
 from store.database import after_commit, give_back
 from wire.notification import DEFAULT_PRIORITY
 
-LEAST_PRIORITY = DEFAULT_PRIORITY  # silent notifications wake no device
 TIMEOUT_S = 5.0
 THREADS = 2
 MAX_WAITING = 1_000  # notifications; beyond it devices are not woken: they fetch when they poll
@@ -31,12 +30,10 @@ _failing = False
 
 def reset() -> None:
     """Begin with new threads: the old ones have connections to the database before."""
-    global _threads, _failing
+    global _failing
     finish()
-    with _lock:
-        if _threads:
-            _threads.shutdown()
-        _threads, _failing = None, False
+    stop()
+    _failing = False
 
 
 def finish() -> None:
@@ -76,7 +73,7 @@ def _wake(notification_seq: int, device_seqs: list[int]) -> None:
         sleepers = topics.sleepers(notification_seq, device_seqs)
         give_back()  # waking a device may take seconds
         for one in sleepers:
-            if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
+            if one.priority is None or one.priority >= DEFAULT_PRIORITY:  # the silent ones wake no device
                 _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))
     except Exception as error:
         log_fault("A device could not be woken", error)

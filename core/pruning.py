@@ -167,7 +167,7 @@ def _purge_keys(account: Account, now: int) -> bool:
     """Remove keys that were revoked long ago and that no notification in the history names."""
     used_before = history_begin(account.plan, now)
     find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before)
-    return in_pieces(_removal(account.seq, find, ApiKey.purge))
+    return _purge(account.seq, find, ApiKey.purge)
 
 
 def _purge_devices(account: Account, now: int) -> bool:
@@ -176,13 +176,11 @@ def _purge_devices(account: Account, now: int) -> bool:
     The last removed device stays: its state decides the status of new notifications (`recording.first_status`).
     """
     find = partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS)
-    return in_pieces(_removal(account.seq, find, Device.purge))
+    return _purge(account.seq, find, Device.purge)
 
 
-def _removal(
-    account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]
-) -> Callable[[], bool]:
-    """A piece of work that finds some rows, outside the transaction as it may take long, and removes them."""
+def _purge(account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> bool:
+    """Find some rows, outside the transaction as it may take long, and remove them."""
 
     def piece() -> bool:
         seqs = find(ROWS)
@@ -191,4 +189,4 @@ def _removal(
                 remove(seqs)
         return len(seqs) == ROWS
 
-    return piece
+    return in_pieces(piece)

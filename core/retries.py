@@ -36,7 +36,6 @@ _left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until
 def reset() -> None:
     """Forget which devices are left alone (another database was opened)."""
     _left_alone_until_s.clear()
-    batches.reset()
 
 
 # --- batches ------------------------------------------------------------------------------------------------
@@ -172,14 +171,14 @@ def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
 
 def settle_expired(now: int) -> bool:
     """Fail notifications that expired before any device had them; returns whether more are left."""
-    return bool(notifications.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
 
-
-def _settle_some_expired(now: int) -> bool:
     def settle(_: int, seqs: list[int]) -> None:
         deliveries.end(seqs, EXPIRED, now)
         notifications.settle_all(seqs)
 
-    found = notifications.expired(now, ROWS)
-    for_each_account(found, settle)
-    return len(found) == ROWS
+    def piece() -> bool:
+        found = notifications.expired(now, ROWS)
+        for_each_account(found, settle)
+        return len(found) == ROWS
+
+    return in_pieces(piece)
