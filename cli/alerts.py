@@ -8,6 +8,7 @@ import click
 from cli.base import Group, Row, line, link, lists, moment, of_account, with_options
 from core import alerts
 from core.local_time import COLLECTED_MS
+from core.presets import TEMPLATES
 from core.template_lint import unfilled
 from models import Account, Alert
 from process import clock
@@ -19,7 +20,6 @@ IN_QUIET_HOURS = {
     "urgent": "urgent passes quiet hours",
     "ignore": "ignores quiet hours",
 }
-TEMPLATES = ("title", "body", "priority", "url", "tag", "image")  # as the options and `show` call them
 URGENT_PASSES = "Push what is urgent during quiet hours, too."
 REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
 MUTE_BUTTON = "Give its pushes a button that mutes it for an hour."

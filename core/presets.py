@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "presets"
+TEMPLATES = ("title", "body", "priority", "url", "tag", "image")  # as presets, options and forms call them
 
 
 @dataclass(frozen=True)
@@ -49,15 +50,8 @@ class Preset:
     @property
     def templates(self) -> dict[str, str]:
         """An alert's columns for an event's content."""
-        return {
-            "title_template": self.title,
-            "body_template": self.body,
-            "priority_template": self.priority,
-            "url_template": self.url,
-            "tag_template": self.tag,
-            "image_template": self.image,
-            "resolved_when": self.resolved_when,
-        }
+        templates = {f"{name}_template": getattr(self, name) for name in TEMPLATES}
+        return templates | {"resolved_when": self.resolved_when}
 
     @property
     def settings(self) -> dict[str, str]:

@@ -29,8 +29,7 @@ from wire.strict_json import parse_event
 from wire.validation import optional_text
 
 Payload = dict[str, Any]
-TEMPLATES = ("title", "body", "priority", "url", "tag", "image")
-FIELDS = {**{f"{name}_template": name for name in TEMPLATES}, "resolved_when": "resolved"}  # column to form field
+FIELDS = {f"{name}_template": name for name in presets.TEMPLATES} | {"resolved_when": "resolved"}  # column to field
 SHORT = 60  # characters shown of each value that can be inserted
 NO_LINK = "none, because the result is not an http or https address"
 NO_PICTURE = "none, because the result is not an https address"
