@@ -117,10 +117,6 @@ class Apns(Provider[ApnsSettings]):
         """The device token in lower case, since its hexadecimal digits may be written either way."""
         return {"token": super().checked_address(registration)["token"].lower()}
 
-    def origin(self, push: Push) -> str:
-        """Apple's."""
-        return self.settings.url
-
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes."""
         now = clock.now_ms()

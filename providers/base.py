@@ -232,6 +232,8 @@ class Provider(ABC, Generic[S]):
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    address_field: ClassVar[str] = "token"  # of a registration
+    unreachable: ClassVar[str | None] = None  # a sentence for a device that cannot be reached with these settings
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
     is_mailed: ClassVar[bool] = False  # what takes long: it is done in the background, never while a request waits
@@ -260,12 +262,12 @@ class Provider(ABC, Generic[S]):
     @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
         """The registration, as for `POST /api/v1/devices`, from the TOKEN of `device add`."""
-        return {"token": text}
+        return {cls.address_field: text}
 
     @classmethod
     def not_configured(cls) -> str:
         """The sentence for a device that cannot be reached with these settings."""
-        return f"{cls.name} is not configured on this server."
+        return cls.unreachable or f"{cls.name} is not configured on this server."
 
     @property
     def is_configured(self) -> bool:
@@ -289,9 +291,9 @@ class Provider(ABC, Generic[S]):
             raise Refused(400, f"token must be {self.token_form.words} for {self.name}.", field="token")
         return {"token": token}
 
-    @abstractmethod
     def origin(self, push: Push) -> str:
         """The receiving server: if it does not answer, it is left alone for a while under this name."""
+        return self.kind  # which has one server
 
     @abstractmethod
     def request(self, push: Push, left_s: float) -> Request | Answer:

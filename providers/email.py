@@ -95,6 +95,8 @@ class Email(Provider[EmailSettings]):
     service = "The mail server"
     hint = "Check SMTP_URL."
     company = "the mail server"
+    address_field = "address"
+    unreachable = "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set."
     answers = (Meaning("2..", Outcome.DELIVERED),)
     is_channel = is_mailed = True
     needed = "set SMTP_URL and SMTP_FROM to send e-mail."
@@ -126,16 +128,6 @@ class Email(Provider[EmailSettings]):
         """The mail server of the address."""
         return token.rpartition("@")[2] or cls.company
 
-    @classmethod
-    def registration(cls, text: str) -> dict[str, Any]:
-        """The address."""
-        return {"address": text}
-
-    @classmethod
-    def not_configured(cls) -> str:
-        """The sentence for a mail address that gets nothing."""
-        return "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set."
-
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The address, and a new token for the pages that confirm it and end the mails."""
         if not self.is_configured:
@@ -145,10 +137,6 @@ class Email(Provider[EmailSettings]):
             raise Refused(400, "address must be a mail address, such as ana@example.org.", field="address")
         local, _, domain = address.rpartition("@")
         return {"token": f"{local}@{domain.lower()}", "auth": secrets.token_urlsafe(TOKEN_BYTES)}
-
-    def origin(self, push: Push) -> str:
-        """A name alone: `smtp` knows the server."""
-        return self.kind
 
     def request(self, push: Push, left_s: float) -> Request | Answer:
         """Mail it here, and answer."""

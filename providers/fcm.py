@@ -121,10 +121,6 @@ class Fcm(Provider[FcmSettings]):
         account = value_or_file(values, ACCOUNT, ACCOUNT_FILE)
         return FcmSettings(values["FCM_URL"], account) if account is not None else None
 
-    def origin(self, push: Push) -> str:
-        """Google's."""
-        return self.settings.url
-
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; it may get an OAuth token first, within `left_s`, or raise `Unavailable`."""
         token = self._oauth_token(left_s)

@@ -34,6 +34,7 @@ class Ntfy(Provider[NtfySettings]):
     service = "The ntfy app"
     hint = "Check NTFY_UPSTREAM."
     company = "the ntfy app"
+    unreachable = "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
     answers = (Meaning("2..", Outcome.DELIVERED),)
     is_fetched = True
     variables = (
@@ -50,20 +51,11 @@ class Ntfy(Provider[NtfySettings]):
         """The upstream server, which is optional; None where the app's addresses are switched off."""
         return NtfySettings(values["NTFY_UPSTREAM"]) if values["COMPATIBILITY"] else None
 
-    @classmethod
-    def not_configured(cls) -> str:
-        """The sentence for a device that finds nothing to fetch from."""
-        return "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
-
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """A new topic, in clear this once, and the two hashes that are kept of it."""
         topic = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_LETTERS))
         address = f"{self.server.public_url}/{topic}"
         return {"topic": topic, "token": _hexadecimal(topic), "poll_hash": _hexadecimal(address)}
-
-    def origin(self, push: Push) -> str:
-        """A name alone: no server is asked."""
-        return self.kind
 
     def request(self, push: Push, left_s: float) -> Request | Answer:
         """Nothing is pushed: the app polls."""

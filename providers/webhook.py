@@ -35,6 +35,7 @@ class Webhook(Provider[Hosts]):
     name = "Webhook"
     service = "The webhook"
     hint = "Check CHANNEL_HOSTS."
+    address_field = "url"
     is_channel = True
     answers = (
         Meaning("2..", Outcome.DELIVERED),
@@ -59,11 +60,6 @@ class Webhook(Provider[Hosts]):
     def name_of(cls, values: Mapping[str, Any]) -> str:
         """The name of the preset."""
         return FORMS[values["preset"]].name
-
-    @classmethod
-    def registration(cls, text: str) -> dict[str, Any]:
-        """The address."""
-        return {"url": text}
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The address, the preset and, for a generic webhook, a new secret."""
