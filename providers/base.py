@@ -8,6 +8,7 @@ not know any single provider, Flask or the database.
 import json
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -358,11 +359,8 @@ def longest(text: str, fits: Callable[[str], bool]) -> str:
     """
     if fits(text):
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(text[:middle] + "…") else (low, middle - 1)
-    return text[:low] + "…"
+    cut = bisect(range(1, len(text) + 1), False, key=lambda length: not fits(text[:length] + "…"))
+    return text[:cut] + "…"
 
 
 # --- replies and keys ---------------------------------------------------------------------------------------
