@@ -114,7 +114,5 @@ class Streaming(Response):
         raise HandOver(lambda taken: hub.open(Stream(taken, self._head(), self.source, fields, self.framing)))
 
     def _head(self) -> bytes:
-        headers = {**self.headers, "Date": http_date(clock.now_ms() // 1000)}
-        lines = [f"HTTP/1.1 {STATUS_LINES[self.status_code]}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+        self.headers["Date"] = http_date(clock.now_ms() // 1000)
+        return f"HTTP/1.1 {STATUS_LINES[self.status_code]}\r\n{self.headers}".encode("latin-1")
