@@ -48,10 +48,9 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None
         if path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
             headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
         headers.setdefault(*NOT_STORED)
-    common = [NOT_SNIFFED]
+    headers.extend([NOT_SNIFFED])
     if not (response.status_code in (404, 405, 429) and path.startswith("/p/")):  # identical, byte for byte
-        common.append(("X-Request-Id", known.environ.get("pocketbell.request", "-")))
-    headers.extend(common)
+        headers.extend([("X-Request-Id", known.environ.get("pocketbell.request", "-"))])
     if known.errors is ntfy.error_body:  # pages of other sites may call the addresses of ntfy
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":

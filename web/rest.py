@@ -288,10 +288,8 @@ def generate_key() -> tuple[Payload, int]:
 
 def list_keys() -> Payload:
     """GET /api/v1/api-keys."""
-    return {
-        "ok": True,
-        "apiKeys": [shapes.listed_key(key) for key in ApiKey.of_account(current().caller.account_seq)],
-    }
+    keys = ApiKey.of_account(current().caller.account_seq)
+    return {"ok": True, "apiKeys": [shapes.listed_key(key) for key in keys]}
 
 
 def revoke_key(key_id: str) -> Payload:
@@ -314,10 +312,8 @@ def add_device() -> tuple[Payload, int]:
 
 def list_devices() -> Payload:
     """GET /api/v1/devices."""
-    return {
-        "ok": True,
-        "devices": [shapes.device(device) for device in Device.of_account(current().caller.account_seq)],
-    }
+    found = Device.of_account(current().caller.account_seq)
+    return {"ok": True, "devices": [shapes.device(device) for device in found]}
 
 
 def change_device(device_id: str) -> Payload:
