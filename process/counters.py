@@ -6,8 +6,7 @@ Must not know what is counted.
 import json
 import threading
 from bisect import bisect_left
-from collections import Counter, defaultdict, deque
-from contextlib import suppress
+from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
 
@@ -36,7 +35,6 @@ BUCKETS = (*map(str, BOUNDS_S), "+Inf")
 SUM = "sum"  # beside the buckets: the sum of the times in microseconds
 
 _counts: Counter[tuple[str, ...]] = Counter()  # all that this process counted; with Redis, what that has not got yet
-_observed: deque[tuple[str, str, float]] = deque(maxlen=100_000)  # not counted yet; `share` does so each second
 _shared: Counter[tuple[str, ...]] = Counter()  # what Redis said last
 _redis: RedisClient | None = None
 _lock = threading.Lock()
@@ -50,27 +48,14 @@ def count(what: str, *labels: str) -> None:
 
 
 def observe(what: str, took_s: float, label: str) -> None:
-    """Note one more of `what`, with how long it took. It is counted later, which takes half as long."""
-    _observed.append((what, label, took_s))
-
-
-def _count_observed() -> None:
-    """Count what was noted since the last call."""
-    times = defaultdict[tuple[str, str], list[float]](list)
-    with suppress(IndexError):
-        while True:
-            what, label, took_s = _observed.popleft()
-            times[what, label].append(took_s)
+    """Count one more of `what`, with how long it took."""
     with _lock:
-        for key, took in times.items():
-            _counts[*key, SUM] += int(sum(took) * 1_000_000)
-            for bucket, number in Counter(bisect_left(BOUNDS_S, one) for one in took).items():
-                _counts[*key, BUCKETS[bucket]] += number
+        _counts[what, label, BUCKETS[bisect_left(BOUNDS_S, took_s)]] += 1
+        _counts[what, label, SUM] += int(took_s * 1_000_000)
 
 
 def histograms(what: str) -> dict[str, tuple[list[tuple[str, int]], float]]:
     """By label, each bucket with how many took at most so long, and the sum of all times in seconds."""
-    _count_observed()
     found = counted(what)
     made = dict[str, tuple[list[tuple[str, int]], float]]()
     for label in sorted({label for label, _ in found}):
@@ -92,7 +77,6 @@ def share() -> None:
     was emptied has forgotten is put there again, so that no count falls.
     """
     global _counts, _shared
-    _count_observed()
     if _redis is None:
         return
     with _sharing:
@@ -128,6 +112,5 @@ def reset(redis: RedisClient | None = None) -> None:
     global _redis
     with _sharing, _lock:
         _redis = redis
-        _observed.clear()
         _counts.clear()
         _shared.clear()
