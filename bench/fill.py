@@ -1,5 +1,6 @@
 """A large history like one that the product made, written directly with executemany."""
 
+import json
 import random
 import secrets
 import time
@@ -11,7 +12,7 @@ from bench.measure import WORDS, Person, sentence
 
 DAY_MS = 86_400_000
 OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the first range
-AT_ONCE = 20_000
+AT_ONCE, VALUES_AT_ONCE = 20_000, 100_000  # in one transaction
 RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # so many of a million rows contain the word
 COMMON = WORDS[0]
 COUNT = """INSERT INTO notification_day (account_seq, day, notification_count)
@@ -50,20 +51,32 @@ def fill(shares: list[Share]) -> float:
     return time.monotonic() - began
 
 
-def fill_metric(person: Person, metric: str, number: int) -> None:
-    """Write so many values of a metric, spread over a year."""
-    from store.database import run, transaction
+def fill_metrics(owners: list[Person], metrics: list[str], number: int, step_ms: int) -> None:
+    """Write so many values of each account's metrics in the order of their arrival, one every `step_ms`."""
+    from store import database, sqlite
+    from store.database import EVERYBODY, run, transaction
 
-    with transaction(person.seq):
-        add = "INSERT INTO metric_series (account_seq, project_id, metric_id) VALUES (?, 'bench', ?)"
-        run(add, (person.seq, metric))
-        series = run("SELECT max(seq) FROM metric_series").fetchone()[0]
+    begin = time.time_ns() // 1_000_000 - number * step_ms
+    sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
+    with transaction(EVERYBODY):
+        first_series = run("SELECT coalesce(max(seq), 0) + 1 FROM metric_series").fetchone()[0]
         run(
-            "WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step WHERE n < ? - 1)"
-            " INSERT INTO metric (series_seq, metric_name, value, timestamp)"
-            " SELECT ?, ?, n % 977 / 7.0, ? - n * ? FROM step",
-            (number, series, metric, time.time_ns() // 1_000_000, 364 * DAY_MS // number),
+            "INSERT INTO metric_series (account_seq, project_id, metric_id)"
+            " SELECT a.value, 'bench', m.value FROM json_each(?) a CROSS JOIN json_each(?) m",
+            (json.dumps([owner.seq for owner in owners]), json.dumps(metrics)),
         )
+    at_once = VALUES_AT_ONCE // (len(metrics) * len(owners))
+    for first in range(0, number, at_once):
+        with transaction(EVERYBODY):
+            run(
+                "WITH RECURSIVE n(i) AS (SELECT ? UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
+                " INSERT INTO metric (series_seq, metric_name, value, unit, timestamp)"
+                " SELECT s.seq, 'Temperature', 20 + (i * 7919 + s.seq * 31) % 1000 / 100.0, '°C', ? + i * ?"
+                " FROM n CROSS JOIN metric_series s WHERE s.seq >= ?",
+                (first, min(first + at_once, number), begin, step_ms, first_series),
+            )
+    run("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
 
 
 def _in_time(shares: list[Share]) -> Iterator[tuple[object, ...]]:

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import measure, scale
-from bench.fill import COMMON
+from bench.fill import COMMON, fill_metrics
 from bench.measure import ROOT, Person, Row, low_cpu_us, percentile
 
 PART = 10  # the smaller one has a tenth
 VALUES_EACH = 10  # metric values for each notification
 MINUTE_MS = 60_000
 SERIES, PER_SERIES = 10, 500_000  # of an account; nearly a year of a value a minute
-AT_ONCE = 100_000
 STARTS = 5
 MUST, MOONSHOT = 1.5, 1.1
 
@@ -39,7 +38,8 @@ def figures(scratch: Path, rows: int) -> dict[str, float]:
     world = scale.World(app, rows)
     values = rows * VALUES_EACH
     owners = measure.people(max(1, values // (SERIES * PER_SERIES)), 40, name="gauges")
-    fill_metrics(owners, values // len(owners) // SERIES)
+    metrics = [f"metric-{number}" for number in range(SERIES)]
+    fill_metrics(owners, metrics, values // len(owners) // SERIES, MINUTE_MS)
     data = scratch / "data" / "pocketbell.db"
     seen = {"filled in s": time.monotonic() - began, "MB": data.stat().st_size / 1e6}
     seen |= low_cpu_us(reading(world, owners[0]), 20, 5)
@@ -49,34 +49,6 @@ def figures(scratch: Path, rows: int) -> dict[str, float]:
     seen["pruning, for each removed row"], seen["p99 of sends while rows are pruned"] = pruning_us(world)
     seen["a backup, for each million rows"] = backup_us(scratch, rows * (1 + VALUES_EACH))
     return seen | starting(scratch)
-
-
-def fill_metrics(owners: list[Person], minutes: int) -> None:
-    """Give each account's metrics a value a minute, in the order of their arrival."""
-    from store import database, sqlite
-    from store.database import EVERYBODY, run, transaction
-
-    begin = time.time_ns() // 1_000_000 - minutes * MINUTE_MS
-    sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
-    accounts = json.dumps([owner.seq for owner in owners])
-    with transaction(EVERYBODY):
-        run(
-            "INSERT INTO metric_series (account_seq, project_id, metric_id)"
-            " SELECT a.value, 'home', 'metric-' || n.value FROM json_each(?) a CROSS JOIN json_each(?) n",
-            (accounts, json.dumps(list(range(SERIES)))),
-        )
-    step = AT_ONCE // (SERIES * len(owners))
-    for first in range(0, minutes, step):
-        with transaction(EVERYBODY):
-            run(
-                "WITH RECURSIVE n(i) AS (SELECT ? UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
-                " INSERT INTO metric (series_seq, metric_name, value, unit, timestamp)"
-                " SELECT s.seq, 'Temperature', 20 + (i * 7919 + s.seq * 31) % 1000 / 100.0, '°C', ? + i * ?"
-                " FROM n CROSS JOIN metric_series s",
-                (first, min(first + step, minutes), begin, MINUTE_MS),
-            )
-    run("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()
 
 
 def reading(world: scale.World, owner: Person) -> dict[str, Callable[[], Any]]:
@@ -99,7 +71,7 @@ def reading(world: scale.World, owner: Person) -> dict[str, Callable[[], Any]]:
         "an alert": f"/app/alerts/{alert_id}",
     }
     works |= {name: world.visit(world.large, page) for name, page in pages.items()}
-    metric = "/app/metrics/one?project=home&metric=metric-1&range="
+    metric = "/app/metrics/one?project=bench&metric=metric-1&range="
     of_owner = {
         "Metrics": "/app/metrics",
         "a metric, 24 hours": f"{metric}24 h",
