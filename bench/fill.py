@@ -9,8 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from bench.measure import WORDS, Person, sentence
+from process.clock import DAY_MS
 
-DAY_MS = 86_400_000
 OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the first range
 AT_ONCE, VALUES_AT_ONCE = 20_000, 100_000  # in one transaction
 RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # so many of a million rows contain the word

@@ -19,10 +19,10 @@ from typing import Any
 from bench import measure, scale
 from bench.fill import COMMON, fill_metrics
 from bench.measure import ROOT, Person, Row, low_cpu_us, percentile
+from process.clock import MINUTE_MS
 
 PART = 10  # the smaller one has a tenth
 VALUES_EACH = 10  # metric values for each notification
-MINUTE_MS = 60_000
 SERIES, PER_SERIES = 10, 500_000  # of an account; nearly a year of a value a minute
 STARTS = 5
 MUST, MOONSHOT = 1.5, 1.1

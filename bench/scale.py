@@ -18,8 +18,9 @@ from typing import Any
 
 from bench import measure, stand_in
 from bench.client import Client, Request
-from bench.fill import COMMON, DAY_MS, RARE, Share, fill, fill_metrics
+from bench.fill import COMMON, RARE, Share, fill, fill_metrics
 from bench.measure import Person, Row, in_turn, low_cpu_us, percentile, worker_of, wsgi
+from process.clock import DAY_MS
 
 SMALL = 10_000
 PRUNED = 100_000
