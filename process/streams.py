@@ -328,13 +328,12 @@ class Hub:
             self._look(selector, found, is_woken=True)
 
     def _look(self, selector: selectors.BaseSelector, looked_at: list[Stream], is_woken: bool) -> None:
-        streams = {id(stream.source): stream for stream in looked_at}
         try:
             over = self.feed.look([stream.source for stream in looked_at], is_woken)
         except Exception as error:  # the database may answer again a second later
             log_fault("What is new for the streams could not be read", error)
             return
-        for stream in [streams[id(source)] for source in over]:
+        for stream in [one for one in looked_at if one.source in over]:
             self._end(selector, stream)
 
     def _write(self, selector: selectors.BaseSelector) -> None:
