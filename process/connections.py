@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from gunicorn.http.unreader import Unreader
+
 from process import clock
 
 READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
@@ -18,21 +20,21 @@ READ_BYTES = 8_192
 MOST_READ_BYTES = 1_048_576
 
 
-class Connection(socket.socket):
+class Connection(socket.socket, Unreader):
     """A connection that blocks only in `read`, for a client that is slow to send.
 
-    gunicorn's parser reads from it as its "unreader": with `read` and `unread`.
+    gunicorn's parser reads from it, with `read` and `unread` of its own class.
     """
 
     def __init__(self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0)) -> None:
-        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
+        Unreader.__init__(self)
         self.peer = peer
         self.client = ""  # who sent a long request (`LongTurns`)
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
-        self.rest = b""  # received, and not yet read
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
@@ -55,6 +57,12 @@ class Connection(socket.socket):
         return began_s
 
     @property
+    def rest(self) -> bytes:
+        """What was received, and not yet read."""
+        data: bytes = self.buf.getvalue()
+        return data
+
+    @property
     def is_over(self) -> bool:
         """Whether the request has used up its time or its bytes."""
         return self.left <= 0 or self.until_s <= clock.monotonic_s()
@@ -72,39 +80,15 @@ class Connection(socket.socket):
                 return True
             if not data:
                 return True
-            self.rest += data
+            self.buf.write(data)
             self.left -= len(data)
         return True
 
-    def read(self, size: int | None = None, read_ahead: int | None = None) -> bytes:
-        """The next `size` bytes, or fewer at the end; without a size, what comes next.
-
-        `read_ahead` is how many of the bytes that follow belong to the same request.
-        """
-        data, self.rest = self.rest, b""
-        if size is None:
-            return data or self._receive(read_ahead or 0)
-        if len(data) < size:
-            data = self._completed(data, size, max(size, read_ahead or 0))
-        self.rest = data[size:]
-        return data[:size]
-
-    def unread(self, data: bytes) -> None:
-        """Give back what was read and belongs to what follows."""
-        self.rest = data + self.rest
-
-    def _completed(self, data: bytes, size: int, wanted: int) -> bytes:
-        parts, length = [data], len(data)
-        while length < size and (more := self._receive(wanted - length)):
-            parts.append(more)
-            length += len(more)
-        return b"".join(parts)
-
-    def _receive(self, wanted: int) -> bytes:
-        """What the client sent, or nothing when the time or the bytes are used up."""
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """What the client sent, or nothing when the time or the bytes are used up; `Unreader` reads it with this."""
         if self.is_over:
             return b""
-        size = min(max(wanted, READ_BYTES), MOST_READ_BYTES)
+        size = min(max(size_hint or 0, READ_BYTES), MOST_READ_BYTES)
         try:
             data = self.recv(size)
         except BlockingIOError:

@@ -75,7 +75,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "cronsim": {"core.local_time"},
     "yaml": {"web.api_docs"},
     "markdown_it": {"web.doc_pages"},
-    "gunicorn": {"process.gunicorn_worker", "process.http_messages", "process.logs"},
+    "gunicorn": {"process.connections", "process.gunicorn_worker", "process.http_messages", "process.logs"},
     "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"process.websocket"},

@@ -93,7 +93,7 @@ def test_a_request_is_parsed_as_gunicorn_does_however_it_is_split(cfg, text, pee
         connection.begin(clock.monotonic_s(), 100_000)
         connection.environ = environ_of(cfg, peer, SERVER)
         pieces = [text[at : at + step] for at in range(0, len(text), step)]
-        connection._receive = lambda wanted: pieces.pop(0) if pieces else b""
+        connection.chunk = lambda size_hint=None: pieces.pop(0) if pieces else b""
 
         def read():
             request = Incoming(cfg, connection, peer)
