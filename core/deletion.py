@@ -33,8 +33,7 @@ def delete_several(account_seq: int, notification_ids: list[str], own_key: int |
     """Delete these notifications in one transaction; returns how many the account still had."""
     with writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
         seqs = notifications.find_seqs(account_seq, notification_ids, own_key)
-        if seqs:
-            _delete(account_seq, seqs)
+        _delete(account_seq, seqs)
     return len(seqs)
 
 
@@ -44,8 +43,7 @@ def delete_found(account_seq: int, find: Callable[[int], list[int]]) -> None:
     def piece() -> int:
         with transaction(account_seq):
             seqs = find(ROWS)
-            if seqs:
-                _delete_rows(account_seq, seqs)
+            _delete_rows(account_seq, seqs)
         return len(seqs)
 
     _repeated(piece)

@@ -70,14 +70,12 @@ def device_of(topic: str) -> FetchingDevice | None:
 def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> None:
     """Mark notifications (by seq) as delivered to these devices."""
     with transaction(*{device.account_seq for device, _ in taken}):
-        seqs = set[int]()
         for device, seq in taken:
             deliveries.answer(seq, device.seq, "delivered", None, None, now)
-            seqs.add(seq)
             count("pushes", device.kind, "delivered")
         for device in {device for device, _ in taken}:
             Device.note_fetched(device.seq, now)
-        notifications.settle_all(seqs)
+        notifications.settle_all({seq for _, seq in taken})
 
 
 def give_up(now: int) -> bool:
