@@ -42,10 +42,8 @@ def awake(found: Receivers, priority: int | None, time_zone: str, now: int) -> R
     if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]
     quiet = [device for device in devices if device.quiet_hours and is_quiet(device.quiet_hours, time_zone, now)]
-    if quiet:
-        devices = [device for device in devices if device not in quiet]
-        return channels.divided(found._replace(devices=devices, quiet=tuple(quiet)))
-    return channels.divided(found._replace(devices=devices))
+    left = [device for device in devices if device not in quiet]
+    return channels.divided(found._replace(devices=left, quiet=tuple(quiet)))
 
 
 def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:
