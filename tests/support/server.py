@@ -45,13 +45,13 @@ def free_port():
     raise OSError("no free port")
 
 
-def started(command, environ, stdout, stderr, before=None):
+def started(command, environ, stdout, stderr, before=None, folder=ROOT):
     """Start a command of ours, which appends what it prints to these files; `before` runs in the new process."""
     with stdout.open("ab") as out, stderr.open("ab") as err:
         return subprocess.Popen(
             command,
             env=environ,
-            cwd=ROOT,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -72,6 +72,7 @@ class Server:
     """One gunicorn on a data directory."""
 
     start = staticmethod(started)  # in tests, a Fork (forks.py)
+    bin = BIN
 
     def __init__(self, data_dir, before=None, under=(), **environ):
         """`before` runs in the new process; `under` is a command that starts it, such as strace."""
@@ -84,7 +85,7 @@ class Server:
         self.environ |= environ
         data_dir.mkdir(exist_ok=True)
         self.log_path = data_dir.parent / f"log-{self.port}"
-        command = [*under, BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
+        command = [*under, self.bin / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
         start = started if under else self.start
         self.process = start(command, self.environ, self.log_path, self.log_path, before=before)
 
@@ -143,7 +144,7 @@ class Server:
 
     def flask(self, *args):
         """Run a command, which must succeed, and return what it printed."""
-        done = finished(self.start, [BIN / "flask", *args], self.environ)
+        done = finished(self.start, [self.bin / "flask", *args], self.environ)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode()
 
