@@ -66,25 +66,15 @@ class Tried(NamedTuple):
 
     payload: Payload
     source: str
-    is_sample: bool = False
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths in it that a template can name."""
-        return message_templates.paths(self.payload)
-
-    @property
-    def values(self) -> dict[str, str]:
-        """For each path, the shortened text that a template would show."""
-        return {path: message_templates.fill(f"{{{{ {path} }}}}", self.payload, SHORT).text for path in self.paths}
+    is_real: bool = True  # not a sample
 
 
 class Preview(NamedTuple):
     """The notification that a draft makes of a payload, or the `error` that prevents it.
 
-    `values` has the payload's paths with their shortened texts, `source` describes it. `title` and `body` are as
-    delivered; `priority` and the six after it are shown where they are not empty. `meant` maps each missing variable
-    to a similar path. `unfilled` lists the parts that stay as written, and why.
+    `values` maps the paths that a template can name to their shortened texts, `source` describes the payload. `title`
+    and `body` are as delivered; `priority` and the six after it are shown where they are not empty. `meant` maps each
+    missing variable to a similar path. `unfilled` lists the parts that stay as written, and why.
     """
 
     values: Mapping[str, str] = {}
@@ -203,15 +193,15 @@ def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> Preview:
     """Preview a draft. A sample lacks fields of real requests, so no variable is reported as missing in it."""
     values: dict[str, str] = {}
     try:
-        tried = _tried(alert, draft, kept)
-        values = tried.values
-        text = _rendered(alert, draft, tried.payload)
+        payload, source, is_real = _tried(alert, draft, kept)
+        paths = message_templates.paths(payload)
+        values = {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
+        text = _rendered(alert, draft, payload)
     except Refused as refused:
         return Preview(values, error=refused.message)
-    payload, is_real = tried.payload, not tried.is_sample
     return Preview(
         values=values,
-        source=tried.source,
+        source=source,
         title=TITLE_PREFIX + text.title,
         body=text.body,
         priority=PRIORITY_WORDS[text.priority] if text.priority else "",
@@ -221,7 +211,7 @@ def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> Preview:
         resolved="resolved" if holds(draft.resolved.strip(), payload) else "",
         repeats="repeats until acknowledged" if text.acknowledge else "",
         arrival=_arrival(alert, text.priority),
-        meant=message_templates.likely_paths(text.missing, tried.paths) if is_real else {},
+        meant=message_templates.likely_paths(text.missing, paths) if is_real else {},
         unfilled=_unfilled(draft, payload if is_real else None, current().account.time_zone),
     )
 
@@ -274,7 +264,7 @@ def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> Tried:
         return Tried(kept, "With the last request")
     preset = presets.of(alert.preset)
     whose = "sample data" if preset is presets.of(None) else f"sample data from {preset.name}"
-    return Tried(parse_event(as_json(preset.sample).encode()), f"With {whose}", True)
+    return Tried(parse_event(as_json(preset.sample).encode()), f"With {whose}", is_real=False)
 
 
 def _kept(alert: Alert) -> Payload | None:
