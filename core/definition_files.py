@@ -52,7 +52,7 @@ class File:
                 _check_form(name, value)
         with self.line(ACCOUNT):
             self.account = definitions.checked_account(tables.get(ACCOUNT, {}))
-        self.wanted = dict[tuple[str, Known], Wanted]()
+        self.wanted = dict[Known, Wanted]()
         for kind in KINDS:
             for place, fields in enumerate(tables.get(kind.name, ())):
                 with self.line(kind.name, place):
@@ -65,10 +65,10 @@ class File:
     def _add(self, kind: Kind, place: int, sent: Fields) -> None:
         fields = kind.checked(sent)
         known = kind.known(fields)
-        if before := self.wanted.get((kind.name, known)):
+        if before := self.wanted.get(known):
             line = self._lines.get((kind.name, before.place, ""), 1)
-            raise Refused(400, f"{_label(kind, known)} is in line {line} already.", field=kind.known_by[0])
-        self.wanted[kind.name, known] = Wanted(kind, place, fields)
+            raise Refused(400, f"{' '.join(known)} is in line {line} already.", field=kind.known_by[0])
+        self.wanted[known] = Wanted(kind, place, fields)
 
     @contextmanager
     def line(self, name: str, place: int = 0) -> Iterator[None]:
@@ -99,29 +99,28 @@ def apply(account: Account, file: File, now: int, prune: bool = False, dry_run: 
     with suppress(_Tried), transaction(account.seq):
         if differences := _differences(before, definitions.account_fields(change_account())):
             said.append(f"{ACCOUNT}: {differences}")
-        there = {kind.name: _by_known(kind, account) for kind in KINDS}
+        there = _by_known(account)
         if prune:
             said += _removed(account, file, there)
-        for (name, known), one in file.wanted.items():
-            with file.line(name, one.place):
-                said += _put(account, one, there[name].get(known, []), now)
+        for known, one in file.wanted.items():
+            with file.line(one.kind.name, one.place):
+                said += _put(account, one, there.get(known, []), now)
         if dry_run:
             raise _Tried
     return said
 
 
-def _removed(account: Account, file: File, there: dict[str, dict[Known, list[Any]]]) -> Iterator[str]:
-    for kind in KINDS:
-        for known, found in there[kind.name].items():
-            if (kind.name, known) not in file.wanted:
-                for one in found:
-                    kind.delete(account.seq, one.id)
-                    yield f"{_label(kind, known)}: remove"
+def _removed(account: Account, file: File, there: dict[Known, list[Any]]) -> Iterator[str]:
+    for known, found in there.items():
+        if known not in file.wanted:
+            for one in found:
+                KIND_OF[known[0]].delete(account.seq, one.id)
+                yield f"{' '.join(known)}: remove"
 
 
 def _put(account: Account, wanted: Wanted, found: list[Any], now: int) -> Iterator[str]:
     kind, _, fields = wanted
-    label, old = _label(kind, kind.known(fields)), kind.only(found)
+    label, old = " ".join(kind.known(fields)), kind.only(found)
     if old is None:
         kind.created(account, fields, now)
         yield f"{label}: make"
@@ -135,11 +134,12 @@ def _put(account: Account, wanted: Wanted, found: list[Any], now: int) -> Iterat
             yield f"{label}: {differences}"
 
 
-def _by_known(kind: Kind, account: Account) -> dict[Known, list[Any]]:
-    """The definitions that the account has, the oldest first."""
+def _by_known(account: Account) -> dict[Known, list[Any]]:
+    """The definitions that the account has, the oldest of a kind first."""
     found = defaultdict[Known, list[Any]](list)
-    for one in reversed(kind.of_account(account.seq)):
-        found[kind.known(kind.fields_of(one))].append(one)
+    for kind in KINDS:
+        for one in reversed(kind.of_account(account.seq)):
+            found[kind.known(kind.fields_of(one))].append(one)
     return found
 
 
@@ -147,10 +147,6 @@ def _defined(kind: Kind, one: Any) -> Fields:
     """The fields as the owner set them: a pause after a flood is a state, which no file has or ends."""
     is_paused = kind is definitions.ALERT and one.paused_at is not None
     return kind.fields_of(one) | ({"isActive": True} if is_paused else {})
-
-
-def _label(kind: Kind, known: Known) -> str:
-    return " ".join((kind.name, *known))
 
 
 def _differences(before: Fields, after: Fields) -> str:
@@ -168,13 +164,13 @@ def _shown(value: Any) -> str:
 def text_of(account: Account) -> str:
     """The account's definitions and settings as a file; `Refused` (409) if two of a kind are known by the same."""
     tables = [_table(f"[{ACCOUNT}]", definitions.account_fields(account))]
-    for kind in KINDS:
-        for known, found in _by_known(kind, account).items():
-            try:
-                one = kind.only(found)
-            except Refused as refused:
-                raise Refused(409, f"{_label(kind, known)}: {refused.message}") from None
-            tables.append(_table(f"[[{kind.name}]]", _defined(kind, one)))
+    for known, found in _by_known(account).items():
+        kind = KIND_OF[known[0]]
+        try:
+            one = kind.only(found)
+        except Refused as refused:
+            raise Refused(409, f"{' '.join(known)}: {refused.message}") from None
+        tables.append(_table(f"[[{kind.name}]]", _defined(kind, one)))
     return "\n".join(tables)
 
 

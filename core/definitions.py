@@ -24,7 +24,7 @@ from wire.notification import checked_priority
 from wire.validation import checked_name, checked_seconds, either, only_known
 
 Fields = dict[str, Any]
-Known = tuple[Any, ...]  # the values of the fields by which a definition is known
+Known = tuple[str, ...]  # what a definition is known by: its kind, and the values of some fields
 Check = Callable[[Any, str], Any]  # of a value and its field: returns what is saved
 MAX_SHOWN = 50  # characters of a preset's name that is refused
 
@@ -50,11 +50,11 @@ class Kind:
         return _checked(self.checks, sent, self.optional)
 
     def known(self, fields: Fields) -> Known:
-        """The values of the fields `known_by`; `Refused` (400) if one is missing."""
+        """The kind's name, and the values of the fields `known_by`; `Refused` (400) if one is missing."""
         missing = next((field for field in self.known_by if field not in fields), None)
         if missing:
             raise Refused(400, f"{missing} is required.", field=missing)
-        return tuple(fields[field] for field in self.known_by)
+        return self.name, *(fields[field] for field in self.known_by)
 
     def created(self, account: Account, fields: Fields, now: int) -> Any:
         """A new one; `Refused` (400) if a required field is missing."""
