@@ -320,11 +320,10 @@ def end_session(token: str) -> None:
 def sign_out_browser(account_seq: int, session_id: str, now: int) -> Session:
     """End one of the account's sessions and return it; `Refused` (404) if the account has none with this id."""
     with transaction(account_seq):
-        for session in Session.of_account(account_seq, now):
-            if session.id == session_id:
-                Session.end(session.token_hash)
-                return session
-    raise Refused(404, "This browser is already signed out.")
+        found = next((one for one in Session.of_account(account_seq, now) if one.id == session_id), None)
+        session = existing(found, "This browser is already signed out.")
+        Session.end(session.token_hash)
+    return session
 
 
 def sign_out_everywhere(account_seq: int) -> None:

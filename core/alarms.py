@@ -67,8 +67,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
 
     `Refused` (404) when the account has none with that id, or `own_key` did not send it; (409) if it does not repeat.
     """
-    found = notifications.find_seqs(account_seq, [notification_id], own_key)
-    with writing(account_seq, found):
+    with writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
         seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
         if stored.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
