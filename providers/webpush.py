@@ -19,7 +19,6 @@ from providers.base import (
     Provider,
     Push,
     Said,
-    Server,
     Unavailable,
     fitted,
     one_line,
@@ -37,8 +36,7 @@ if TYPE_CHECKING:  # large packages are imported when they are first needed
 
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
 MAX_ENDPOINT_CHARACTERS = 2_048
-SIGNATURE_LIFE_S = 12 * 3600
-RENEWED_BEFORE_END_S = 3600
+SIGNATURE_KEPT_S, MIN_SIGNATURE_LIFE_S = 11 * 3600, 3600
 MAX_KEPT_SIGNATURES = 1_000
 MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and keys are kept
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
@@ -66,10 +64,6 @@ class WebPush(Provider[Hosts]):
         Meaning("404|410", Outcome.DEAD),
     )
     variables = (Variable("WEBPUSH_HOSTS", DEFAULT_HOSTS, hosts, HOSTS_IN_WORDS),)
-
-    def __init__(self, settings: Hosts | None, server: Server) -> None:
-        super().__init__(settings, server)
-        self._signatures: dict[tuple[str, str], tuple[str, int]] = {}
 
     @classmethod
     def taken_by(cls, token: str) -> str:
@@ -169,24 +163,21 @@ class WebPush(Provider[Hosts]):
         return permitted
 
     def _authorization(self, origin: str, email: str) -> str:
-        """The VAPID header for an origin. It is kept, since signing is slow, until an hour before it expires."""
-        now_s = clock.now_ms() // 1000
-        kept = self._signatures.get((origin, email))
-        if kept and RENEWED_BEFORE_END_S < kept[1] - now_s <= SIGNATURE_LIFE_S:  # more if the clock was set back
-            return kept[0]
-        expires_at = now_s + SIGNATURE_LIFE_S
-        claims = {"aud": origin, "exp": expires_at, "sub": self._contact(email)}
-        header = self._vapid_key.authorization(claims)
-        if len(self._signatures) >= MAX_KEPT_SIGNATURES:
-            self._signatures.clear()
-        self._signatures[origin, email] = (header, expires_at)
-        return header
+        """The VAPID header for an origin, good for at least an hour."""
+        renewed_at_s = (clock.now_ms() // 1000 // SIGNATURE_KEPT_S + 1) * SIGNATURE_KEPT_S
+        return _signed(self._vapid_key, origin, self._contact(email), renewed_at_s + MIN_SIGNATURE_LIFE_S)
 
     @cached_property
     def _vapid_key(self) -> "VapidKey":
         from providers.webpush_crypto import VapidKey
 
         return VapidKey(self.server.vapid_key())
+
+
+@lru_cache(MAX_KEPT_SIGNATURES)
+def _signed(key: "VapidKey", origin: str, contact: str, expires_at_s: int) -> str:
+    """The header that says who pushes to this origin: it is kept, since signing is slow."""
+    return key.authorization({"aud": origin, "exp": expires_at_s, "sub": contact})
 
 
 @lru_cache(MAX_KEPT_ENDPOINTS)

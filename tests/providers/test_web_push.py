@@ -48,14 +48,12 @@ def test_a_push_is_urgent_kept_for_a_day_and_replaces_its_own_repeat(owner, brow
 
 
 def test_one_signed_header_per_origin_is_kept_and_renewed_before_its_end(owner, browser, moved_clock):
-    owner.send()
-    moved_clock.advance(10 * 3600)
-    owner.send()
-    moved_clock.advance(2 * 3600)
-    owner.send()
-    first, second, third = (one["authorization"] for one in browser.pushes)
-    assert first == second != third
-    assert browser.claims[0]["exp"] == moved_clock.ms // 1000 - 12 * 3600 + 12 * 3600
+    for _ in range(24):
+        owner.send()
+        assert 3600 <= browser.claims[-1]["exp"] - moved_clock.ms // 1000 <= 12 * 3600
+        moved_clock.advance(3600)
+    signed = [one["authorization"] for one in browser.pushes]
+    assert len(set(signed[:11])) <= 2 < len(set(signed)) <= 4
 
 
 def test_the_contact_is_the_owners_mail_address_or_the_public_address(owner, browser, service):
