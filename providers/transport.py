@@ -158,14 +158,6 @@ class _Carrier:
             set_option(pycurl.CUSTOMREQUEST, request.method)
         return self.handle
 
-    @property
-    def was_refused(self) -> bool:
-        """Whether the server has processed nothing of a request that it did not begin to answer.
-
-        Only the debug output tells a refused stream from a lost one; it also holds the words of an answer.
-        """
-        return any(map(REFUSED.match, self.told))
-
     def unload(self, code: int) -> _Exchange:
         """Give back the exchange, with its reply, which has ended with this code of libcurl's."""
         exchange, self.exchange = self.exchange, None
@@ -175,7 +167,7 @@ class _Carrier:
         if code in (0, TOO_LONG):
             exchange.reply.status, exchange.reply.failure = self.handle.getinfo(_libcurl().RESPONSE_CODE), None
         else:
-            exchange.reply.failure = failure_of(code)
+            exchange.reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
         return exchange
 
 
@@ -253,11 +245,6 @@ def get(url: str, timeout_s: float) -> Reply:
     return carrier.unload(code).reply
 
 
-def failure_of(code: int) -> str:
-    """The words for libcurl's code."""
-    return FAILURES.get(code, f"the connection failed (curl error {code})")
-
-
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
     """The exchanges to start now. Others wait for the first one to their origin: `waiting` has them under it."""
     first: list[_Exchange] = []
@@ -313,7 +300,8 @@ def _collect(multi: Any, running: dict[Any, _Carrier]) -> tuple[list[_Exchange],
         exchange = carrier.unload(code)
         _thread.idle[carrier.kind].append(carrier)
         is_unanswered = exchange.reply.failure and not exchange.reply.head
-        if is_unanswered and carrier.was_refused and exchange.attempts < MAX_ATTEMPTS:
+        # Only the debug output tells a refused stream from a lost one; it also holds the words of an answer.
+        if is_unanswered and any(map(REFUSED.match, carrier.told)) and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)
             continue
         ended.append(exchange)
