@@ -6,7 +6,7 @@ from config import VERSION
 from core import accounts, devices, followers, local_time, plans
 from dashboard import page, signin
 from dashboard.page import Page, Problem
-from models import ApiKey, Device
+from models import ApiKey, Device, sha256_of
 from process import clock
 from store.sessions import Session
 from web import guards, rate_limits
@@ -24,7 +24,7 @@ def show_settings(problem: Problem | None = None) -> str:
         zones=local_time.time_zone_names(),
         themes=accounts.THEMES,
         sessions=Session.of_account(account.seq, now),
-        this_session=guards.session_hash(),
+        this_session=sha256_of(guards.session_token()),
         plan=plans.PLANS[account.plan],
         rest_used=rate_limits.used(rate_limits.REST[account.plan], *(key.seq for key in keys)),
         metrics_used=rate_limits.used(rate_limits.CUSTOM_METRICS[account.plan], account.seq),

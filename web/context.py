@@ -48,11 +48,7 @@ class RequestContext:
     def __init__(self, environ: dict[str, Any], settings: Settings) -> None:
         self.environ, self.settings = environ, settings
         self.variables: dict[str, str] = {}  # of the path
-
-    @cached_property
-    def picture_origins(self) -> set[str]:
-        """The origins beside ours from which the page shows pictures."""
-        return set()
+        self.picture_origins: set[str] = set()  # beside ours, from which the page shows pictures
 
     @cached_property
     def request(self) -> Request:

@@ -297,11 +297,6 @@ def session_token() -> str:
     return str(session.get("token", ""))
 
 
-def session_hash() -> bytes:
-    """The hash under which the browser's session is kept."""
-    return sha256_of(session_token())
-
-
 def browser_name() -> str:
     """The names of the request's browser and system, as far as they say."""
     agent = request.headers.get("User-Agent", "")
