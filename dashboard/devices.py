@@ -14,7 +14,7 @@ from models import Device
 from process import clock
 from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
-from providers.base import Outcome, Provider
+from providers.base import Outcome
 from providers.chat_forms import FORMS
 from store.deliveries import latest_on
 from store.senders import find_receivers
@@ -67,15 +67,13 @@ def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None
         without=LAST_IS_GONE
         if find_receivers(account.seq).last_was_dead
         else "Until one is added, notifications are only saved to History.",
-        names={kind: provider.name for kind, provider in PROVIDERS.items()},
-        by_hand=_added_by_hand(),
+        providers=PROVIDERS,
         configured=push.configured(),
         priorities=PRIORITIES,
         is_https=guards.origin().startswith("https://"),
         port=current().settings.port,
         problem=problem,
         typed=typed,
-        fetched={kind: provider for kind, provider in PROVIDERS.items() if provider.is_fetched},
         fetching=fetching,
     )
 
@@ -91,11 +89,6 @@ def _state(device: Device, is_silent: bool) -> tuple[str, str]:
     if is_silent:
         return "soon", "Silent"
     return ("good", "Working") if device.last_delivered_at else ("stored", "New")
-
-
-def _added_by_hand() -> dict[str, type[Provider[Any]]]:
-    """The providers whose devices a person can add, by their token, by kind."""
-    return {kind: provider for kind, provider in PROVIDERS.items() if provider.token_form}
 
 
 def _silent_days(device: Device, now: int) -> int:
@@ -131,11 +124,11 @@ def resync_device() -> dict[str, Any]:
 def add_token() -> Page:
     """POST /app/devices/token: a device of a native app, added by hand."""
     typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
-    providers = _added_by_hand()
+    provider = PROVIDERS.get(typed["kind"])
     try:
-        provider = providers.get(typed["kind"])
-        if provider is None:
-            raise Refused(400, f"Choose {either(one.name for one in providers.values())}.", field="kind")
+        if not provider or not provider.token_form:
+            choice = either(one.name for one in PROVIDERS.values() if one.token_form)
+            raise Refused(400, f"Choose {choice}.", field="kind")
         if provider.kind not in push.configured():
             raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
