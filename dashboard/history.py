@@ -57,14 +57,14 @@ def show_history() -> Page:
         problem = Problem(refused.message, refused.field)
         if refused.status == 404:
             asked["sender"] = ""  # another account's answers as an unknown one does, byte for byte
-        return _history_page(asked, RunPage([], AFTER_ALL, True), _first(newest), newest, problem), refused.status
+        return _history_page(asked, RunPage([], AFTER_ALL, True), Span(newest + 1), newest, problem), refused.status
     if span.is_upward and found.is_done:  # the first page has these, and older ones up to a full page
-        return redirect(ADDRESS + _query(asked, select=_select()), 303)
+        return redirect(ADDRESS + _query(asked, select=request.args.get("select")), 303)
     return _history_page(asked, found, span, newest)
 
 
 def _history_page(asked: Asked, found: RunPage, span: Span, newest: int, problem: Problem | None = None) -> str:
-    values = _list(asked, found, span, newest, _select())
+    values = _list(asked, found, span, newest, request.args.get("select"))
     if not page.is_phone() and not current().account.has_dense_rows:  # these take the whole width
         values |= last_days(current().account, clock.now_ms()) | _rang()
     return render_template("history.html", problem=problem, **values)
@@ -97,7 +97,7 @@ def beside(seq: int) -> dict[str, Any]:
         span = _span(newest)
         found = _runs(asked, span)
     except Refused:
-        asked, span = _asked({}), _first(newest)
+        asked, span = _asked({}), Span(newest + 1)
         found = _runs(asked, span)
     if found.runs and seq < found.runs[-1][-1].seq:
         span = Span(seq + 1)
@@ -116,7 +116,7 @@ def alike(seq: int) -> list[int]:
 
 def _list(asked: Asked, found: RunPage, span: Span, newest: int, select: str | None = None) -> dict[str, Any]:
     """The values of the list: its filters, the rows, and the links to older and newer ones."""
-    account, is_first = current().account, span == _first(newest)
+    account, is_first = current().account, span == Span(newest + 1)
     older, newer = _places(found, span, is_first)
     begin = None if is_first or not found.runs else found.runs[0][0].seq + 1
     keys, alerts = ApiKey.of_account(account.seq), Alert.of_account(account.seq)
@@ -219,22 +219,10 @@ def _asked(sent: Mapping[str, str]) -> Asked:
     return asked
 
 
-def _select() -> str | None:
-    return "1" if request.args.get("select") else None
-
-
 def _runs(asked: Asked, span: Span) -> RunPage:
     """The rows of a page; `Refused` if a filter is invalid."""
     wanted = _wanted(asked)
     return runs.read(current().account, _of_days(wanted, span), wanted, PAGE_ROWS)
-
-
-def _found(asked: Asked, span: Span, limit: int) -> Found:
-    """The notifications that pass the filters; `Refused` if a filter is invalid."""
-    account, wanted = current().account, _wanted(asked)
-    return search(
-        account.seq, _of_days(wanted, span), plans.history_begin(account.plan, clock.now_ms()), limit, wanted
-    )
 
 
 def _of_days(wanted: Wanted, span: Span) -> Span:
@@ -291,17 +279,13 @@ def _span(newest: int) -> Span:
     return Span(min(newest + 1, int(places["before"] or AFTER_ALL)))
 
 
-def _first(newest: int) -> Span:
-    return Span(newest + 1)
-
-
 # --- new notifications, and a download ----------------------------------------------------------------------
 
 
 def count_new() -> dict[str, str]:
     """GET /app/notifications/new?after: the number of newer ones that pass the filters; "" if there is none."""
-    span = _span(AFTER_ALL - 1)
-    found = _found(_asked(request.args), span, MAX_NEW)
+    wanted = _wanted(_asked(request.args))
+    found = _found(current().account, wanted, _of_days(wanted, _span(AFTER_ALL - 1)), MAX_NEW)
     many = f"{len(found.seqs)}{'' if found.is_done else '+'}"
     return {"new": many if found.seqs else ""}
 
@@ -328,13 +312,17 @@ def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry
     """The newest that pass the filters, as many as fit into a download; a piece may be empty."""
     rows = 0
     while rows < MAX_CSV_ROWS:
-        since = plans.history_begin(account.plan, clock.now_ms())
-        found = search(account.seq, span, since, min(PAGE_ROWS, MAX_CSV_ROWS - rows), wanted)
+        found = _found(account, wanted, span, min(PAGE_ROWS, MAX_CSV_ROWS - rows))
         yield notifications.entries(found.seqs)
         if found.is_done:
             return
         rows += len(found.seqs)
         span = span._replace(before=found.last)
+
+
+def _found(account: Account, wanted: Wanted, span: Span, limit: int) -> Found:
+    """The newest of the span that pass the filters, within the history that the plan keeps."""
+    return search(account.seq, span, plans.history_begin(account.plan, clock.now_ms()), limit, wanted)
 
 
 def save_rows() -> Page:

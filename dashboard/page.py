@@ -88,9 +88,10 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
     times = (moment, formatted, ago, age, near, day, took, dated)
-    texts = (number, value, percent, excerpt, hits, links, icon, ink, tile_color, bare, counted)
+    texts = (value, percent, excerpt, hits, links, icon, ink, tile_color, bare, counted)
     others = {
         "lasting": in_words,
+        "number": "{:,}".format,
         "priority_word": PRIORITY_WORDS.__getitem__,
         "mute_end": lambda mute: holding.window(mute, clock.now_ms())[1],
         "mute_time": lambda mute: mutes.time_words(mute, clock.now_ms()),
@@ -286,11 +287,6 @@ def picture(entry: Entry) -> str | None:
         origins.add(found[0])
         return address
     return None
-
-
-def number(value: int) -> str:
-    """A count with thousands separators."""
-    return f"{value:,}"
 
 
 def value(measured: float) -> str:

@@ -160,13 +160,10 @@ def _typed() -> list[Typed]:
 
 def _check(one: Typed, place: int) -> None:
     if not (one.begin.strip() and one.end.strip()):
-        raise Refused(400, "Enter when quiet hours begin and end.", field=_field(place, one))
+        field = f"{'end' if one.begin.strip() else 'begin'}-{place}"
+        raise Refused(400, "Enter when quiet hours begin and end.", field=field)
     if not one.days:
         raise Refused(400, f"Choose the days of the quiet hours {one.begin}-{one.end}.", field=f"days-{place}")
-
-
-def _field(place: int, one: Typed) -> str:
-    return f"{'end' if one.begin.strip() else 'begin'}-{place}"
 
 
 def _problem(refused: Refused, typed: list[Typed]) -> Problem:
