@@ -32,8 +32,8 @@ class Engine:
     """A service on one kind of database, with clients for each kind of request."""
 
     def __init__(self, scratch: Path, name: str, servers: Callable[[], list[int]], **environ: str) -> None:
-        self.scratch, self.name, self.servers = scratch / f"engine-{name.replace(' ', '-')}", name, servers
-        self.scratch.mkdir(exist_ok=True)
+        self.scratch, self.servers = scratch / f"engine-{name.replace(' ', '-')}", servers
+        self.scratch.mkdir()
         self.service = Server(self.scratch / "data", INGEST_PER_MINUTE=INGEST, LOG_LEVEL="warning", **environ)
 
     def fill(self, place: Path | str) -> None:

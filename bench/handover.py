@@ -6,16 +6,16 @@ same time, each over its own connection, as those of the service do.
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from bench import measure, stand_in
-from bench.measure import Row, percentile
+from bench.measure import Row, low_cpu_us
 from tests.support.certificates import key_pem
 from tests.support.push_service import Browser
 
@@ -87,19 +87,12 @@ def _repeat(work: Callable[[], None]) -> None:
 
 
 def _low_cpu_us(works: dict[str, Callable[[], None]]) -> dict[str, float]:
-    """This process's CPU a push, of each kind: the 10th percentile of interleaved batches."""
-    seen: dict[str, list[float]] = {kind: [] for kind in works}
+    """This process's CPU a push, of each kind."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
 
-        def batch(work: Callable[[], None]) -> float:
-            began = time.process_time_ns()
+        def batch(work: Callable[[], None]) -> None:
             for done in [pool.submit(_repeat, work) for _ in range(AT_ONCE)]:
                 done.result()
-            return (time.process_time_ns() - began) / (AT_ONCE * PUSHES * 1000)
 
-        for work in works.values():
-            batch(work)  # opens connections
-        for _ in range(BATCHES):
-            for kind, work in works.items():
-                seen[kind].append(batch(work))
-    return {kind: percentile(values, 0.1) for kind, values in seen.items()}
+        seen = low_cpu_us({kind: partial(batch, work) for kind, work in works.items()}, BATCHES, 1)
+    return {kind: us / (AT_ONCE * PUSHES) for kind, us in seen.items()}

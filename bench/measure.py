@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from io import BytesIO
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -229,8 +230,8 @@ def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", coo
 
 def in_turn(calls: Sequence[Callable[[], bytes]]) -> Callable[[], bytes]:
     """A function that calls the next of these each time."""
-    place = iter(range(1_000_000_000))
-    return lambda: calls[next(place) % len(calls)]()
+    turn = cycle(calls)
+    return lambda: next(turn)()
 
 
 # --- people and texts ---------------------------------------------------------------------------------------

@@ -258,12 +258,7 @@ def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
     ends = threading.Event()
 
     def send(person: Person) -> None:
-        call = in_turn(
-            [
-                wsgi(world.app, "POST", "/api/v1/notifications/send", key, measure.MESSAGE.encode())
-                for key in person.keys
-            ]
-        )
+        call = world.post(person, "/api/v1/notifications/send", measure.MESSAGE)
         while not ends.is_set():
             began = time.monotonic()
             call()

@@ -5,18 +5,10 @@ not keep the others waiting. Must not know what the turns are for.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from wire.errors import Refused
-
-
-class _Waiting:
-    """A thread that waits, and on whose behalf."""
-
-    def __init__(self, who: str) -> None:
-        self.who, self.has_turn = who, threading.Event()
 
 
 class Turns:
@@ -31,7 +23,7 @@ class Turns:
     ) -> None:
         self.free, self.lengths, self.waits_s, self.refuse = at_once, queues, waits_s, refuse
         self.of_one = of_one or self.most_waiting
-        self.queues = {name: deque[_Waiting]() for name in queues}
+        self.queues = {name: dict[threading.Event, str]() for name in queues}  # who each turn is for, in order
         self.lock = threading.Lock()
 
     @contextmanager
@@ -49,27 +41,29 @@ class Turns:
         return sum(self.lengths.values())
 
     def _wait(self, name: str, who: str) -> None:
-        queue, waiting = self.queues[name], _Waiting(who)
+        queue, has_turn = self.queues[name], threading.Event()
         with self.lock:
             if self.free:  # so nobody is waiting
                 self.free -= 1
                 return
-            if len(queue) >= self.lengths[name] or sum(one.who == who for one in queue) >= self.of_one:
+            if len(queue) >= self.lengths[name] or list(queue.values()).count(who) >= self.of_one:
                 raise self.refuse()
-            queue.append(waiting)
-        if waiting.has_turn.wait(self.waits_s):
+            queue[has_turn] = who
+        if has_turn.wait(self.waits_s):
             return
         with self.lock:
-            if waiting.has_turn.is_set():  # the turn came just after the wait ended
+            if has_turn.is_set():  # the turn came just after the wait ended
                 return
-            queue.remove(waiting)
+            del queue[has_turn]
         raise self.refuse()
 
     def _pass_on(self) -> None:
         with self.lock:
             for name, queue in self.queues.items():
                 if queue:
-                    queue.popleft().has_turn.set()
+                    has_turn = next(iter(queue))
+                    del queue[has_turn]
+                    has_turn.set()
                     self.queues[name] = self.queues.pop(name)  # the last queue to get the next turn
                     return
             self.free += 1
