@@ -1,15 +1,16 @@
 """The cost of requests under gunicorn, compared with a bare Flask hello; latency, memory and start-up time.
 
-Both servers run at the same time with the same settings. Slices of a second alternate between each kind of request
-and hello, and a figure is the median of the ratios of such pairs. Both servers run on one core, as the service
-chooses itself, and the client on another if there is one. The product's rate limits are active: requests are spread
-over enough keys and alerts that none is refused.
+Both servers run at the same time with the same settings, on one core, as the service chooses itself; the client
+runs on another if there is one. Slices of a second go to each kind of request and to hello in turn, and a figure is
+the median of the rounds' ratios. The product's rate limits are active: requests are spread over so many keys and
+alerts that none is refused.
 """
 
 import statistics
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from bench import measure
@@ -37,9 +38,8 @@ def rows(scratch: Path) -> Iterator[Row]:
         wanted = requests_in(scratch / "data" / "pocketbell.db")
         clients = {name: Client(service.port, requests, [worker]) for name, requests in wanted.items()}
         clients["hello"] = Client(hello.port, [Request("GET", "/")], [other])
-        for client in clients.values():
-            client.run(CONNECTIONS, 1)
-        yield from cost_rows([pairs(clients, number) for number in range(ROUNDS)])
+        slices = {name: partial(client.run, CONNECTIONS, 1) for name, client in clients.items()}
+        yield from cost_rows(measure.in_rounds(slices, ROUNDS))
         yield latency_row(clients)
         loaded_mb = memory_mb(worker)
     yield measure.at_most(
@@ -47,35 +47,22 @@ def rows(scratch: Path) -> Iterator[Row]:
     )
 
 
-Pair = tuple[Load, Load]  # one kind of request, and hello beside it
-
-
-def pairs(clients: dict[str, Client], number: int) -> dict[str, Pair]:
-    """One round: a slice of each kind and one of hello, in reverse order every second time."""
-    seen, kinds = {}, [name for name in clients if name != "hello"]
-    for name in kinds[:: 1 if number % 2 else -1]:
-        order = ("hello", name)[:: 1 if number % 2 else -1]
-        both = {one: clients[one].run(CONNECTIONS, 1) for one in order}
-        seen[name] = (both[name], both["hello"])
-    return seen
-
-
-def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
+def cost_rows(seen: dict[str, list[Load]]) -> Iterator[Row]:
     """CPU per request in hellos, and metrics stored per second."""
-    hello = statistics.median(hello.cpu_us for one in rounds for _, hello in one.values())
+    hello = statistics.median(one.cpu_us for one in seen["hello"])
     for name, (number, must, moonshot) in GOALS.items():
-        mine = [one[name] for one in rounds]
-        cpu, per_s = (statistics.median(getattr(a, field) for a, _ in mine) for field in ("cpu_us", "per_s"))
-        ratios = [a.cpu_us / b.cpu_us for a, b in mine]
-        rate = ratio([(a.per_s, b.per_s) for a, b in mine])
+        cpu, per_s = (statistics.median(getattr(one, field) for one in seen[name]) for field in ("cpu_us", "per_s"))
+        pairs = list(zip(seen[name], seen["hello"], strict=True))
+        ratios = [a.cpu_us / b.cpu_us for a, b in pairs]
+        rate = ratio([(a.per_s, b.per_s) for a, b in pairs])
         more = (
             f"{min(ratios):.1f} to {max(ratios):.1f}; {cpu:.0f} µs, hello {hello:.0f};"
             f" {per_s:,.0f} requests/s, {rate:.2f} of hello's"
         )
         what = f"({number}) {name}: CPU per request / hello"
         yield measure.at_most(what, statistics.median(ratios), must, moonshot, more=more)
-    stored = [one["metrics"][0].per_s * 100 for one in rounds]
-    cpu = statistics.median(one["metrics"][0].cpu_us for one in rounds)
+    stored = [one.per_s * 100 for one in seen["metrics"]]
+    cpu = statistics.median(one.cpu_us for one in seen["metrics"])
     more = f"best second {max(stored):,.0f}; {cpu:.0f} µs CPU a batch of 100, {cpu / hello:.1f} hellos"
     yield measure.at_least(
         "(4) metrics stored per second, over HTTP", statistics.median(stored), 50_000, 80_000, more=more
@@ -84,10 +71,8 @@ def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
 
 def latency_row(clients: dict[str, Client]) -> Row:
     """The 99th percentile of a send's latency, compared with the median."""
-    seen: dict[str, list[Load]] = {"send": [], "hello": []}
-    for _ in range(4):
-        for name, loads in seen.items():
-            loads.append(clients[name].run(CLIENTS, 2))
+    slices = {name: partial(clients[name].run, CLIENTS, 2) for name in ("send", "hello")}
+    seen = measure.in_rounds(slices, 4)
     tails = {name: statistics.median(one.p99_ms / one.p50_ms for one in loads) for name, loads in seen.items()}
     p50, p99 = (statistics.median(getattr(one, field) for one in seen["send"]) for field in ("p50_ms", "p99_ms"))
     more = f"{p99:.0f} ms / {p50:.0f} ms; hello's own {tails['hello']:.2g}"
