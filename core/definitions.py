@@ -21,7 +21,7 @@ from store.heartbeats import Beat
 from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.notification import checked_priority
-from wire.validation import checked_name, checked_seconds, either, only_known
+from wire.validation import checked_name, checked_seconds, checked_string, either, only_known
 
 Fields = dict[str, Any]
 Known = tuple[str, ...]  # what a definition is known by: its kind, and the values of some fields
@@ -109,14 +109,8 @@ def _spelled(fields: Mapping[str, str]) -> Iterator[None]:
 # --- checks of a field ---
 
 
-def _text(value: Any, field: str) -> str:
-    if not isinstance(value, str):
-        raise Refused(400, f"{field} must be a string.", field=field)
-    return value
-
-
 def _name(value: Any, field: str) -> str:
-    return checked_name(_text(value, field), field)
+    return checked_name(checked_string(value, field), field)
 
 
 def _flag(value: Any, field: str) -> bool:
@@ -132,7 +126,7 @@ def _one(value: Any, field: str, of: Iterable[str]) -> str:
 
 
 def _preset(value: Any, field: str) -> str:
-    text = _text(value, field)
+    text = checked_string(value, field)
     if text and text not in presets.BY_ID:
         near = difflib.get_close_matches(text[:MAX_SHOWN].lower(), presets.BY_ID, 3)
         meant = f" Did you mean {either(near)}?" if near else ""
@@ -143,7 +137,7 @@ def _preset(value: Any, field: str) -> str:
 
 def _condition(value: Any, field: str) -> str:
     with _spelled({"rule": field, "duration": field}):
-        return metric_rules.as_written(_text(value, field))
+        return metric_rules.as_written(checked_string(value, field))
 
 
 # --- alerts ---
@@ -159,10 +153,10 @@ OF_TEMPLATES = {
 }
 OF_ALERT: dict[str, tuple[str, Check]] = {  # field to column and check
     "name": ("name", _name),
-    "icon": ("icon", _text),
-    "color": ("color", _text),
+    "icon": ("icon", checked_string),
+    "color": ("color", checked_string),
     "isActive": ("is_active", _flag),
-    **{field: (column, _text) for field, column in OF_TEMPLATES.items()},
+    **{field: (column, checked_string) for field, column in OF_TEMPLATES.items()},
     "frequency": ("frequency", partial(_one, of=COLLECTED_MS)),
     "repeatUrgent": ("repeats_urgent", _flag),
     "muteButton": ("has_mute_button", _flag),
@@ -237,7 +231,7 @@ HEARTBEAT = Kind(
     {
         "name": _name,
         "periodS": partial(checked_seconds, least=heartbeats.MIN_S, most=heartbeats.MAX_PERIOD_S),
-        "cron": _text,
+        "cron": checked_string,
         "graceS": partial(checked_seconds, least=heartbeats.MIN_S, most=heartbeats.MAX_GRACE_S),
         "priority": checked_priority,
     },
@@ -313,7 +307,7 @@ KINDS = (ALERT, HEARTBEAT, RULE)
 
 def _zone(value: Any, field: str) -> str:
     with _spelled({"time_zone": field}):
-        return local_time.checked_zone(_text(value, field))
+        return local_time.checked_zone(checked_string(value, field))
 
 
 ACCOUNT_CHECKS = {"timeZone": _zone, "quietHours": week_windows.checked_setting}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from wire.errors import Refused
 from wire.json_schema import BOOLEAN, Schema, limited
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, checked_string, either
 
 TITLE_PREFIX = "MCP - "  # before every title that is delivered
 STATUSES = ("delivered", "pending", "held", "failed")
@@ -97,15 +97,9 @@ def _text(longest: int) -> Callable[[Any, str], str]:
     """The check of a text that must not be blank and has at most `longest` characters."""
 
     def check(sent: Any, name: str) -> str:
-        return checked_length(_string(sent, name), name, longest)
+        return checked_length(checked_string(sent, name), name, longest)
 
     return check
-
-
-def _string(sent: Any, name: str) -> str:
-    if not isinstance(sent, str):
-        raise Refused(400, f"{name} must be a string.")
-    return sent
 
 
 def checked_priority(sent: Any, name: str) -> int:
@@ -118,7 +112,7 @@ def checked_priority(sent: Any, name: str) -> int:
 
 def checked_url(sent: Any, name: str) -> str:
     """An http or https address of at most 2,000 characters, as it was sent."""
-    url = _string(sent, name)
+    url = checked_string(sent, name)
     checked_length(url, name, MAX_URL_CHARACTERS)
     if not URL.fullmatch(url) or not _has_host(url):
         sentence = f"{name} must be an address that begins with http:// or https://, without spaces."
@@ -156,7 +150,7 @@ def _has_host(url: str) -> bool:
 
 
 def _checked_tag(sent: Any, name: str) -> str:
-    tag = _string(sent, name)
+    tag = checked_string(sent, name)
     if not 1 <= len(tag) <= MAX_TAG_CHARACTERS:
         raise Refused(400, f"{name} must have 1 to {MAX_TAG_CHARACTERS} characters.")
     return tag

@@ -47,6 +47,13 @@ def optional_text(payload: Mapping[str, Any], field: str, within: str = "") -> s
     return value
 
 
+def checked_string(value: Any, field: str) -> str:
+    """`value`, if it is a string."""
+    if not isinstance(value, str):
+        raise Refused(400, f"{field} must be a string.", field=field)
+    return value
+
+
 def checked_length(value: str, field: str, longest: int) -> str:
     """`value`, if it is neither blank nor longer than `longest` characters."""
     if not value.strip():
