@@ -11,10 +11,10 @@ from core import mail_limits, mails, ntfy_wakeup
 from core.attempts import EXPIRED
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, in_pieces
-from models import ActiveDevice, Device, sha256_of
+from models import ActiveDevice, Device
 from process.counters import count
 from providers import is_fetched, is_mailed
-from store import deliveries, notifications, topics
+from store import deliveries, notifications
 from store.database import after_commit, transaction
 from store.deliveries import DueDevice
 from store.topics import FetchingDevice
@@ -60,11 +60,6 @@ def deliver_again(
         if is_mailed(device.kind) and mail_limits.take(account_seq, device.seq, now):
             deliveries.begin_anew(notification_seq, device, now)
             after_commit(mails.batches.due.set)
-
-
-def device_of(topic: str) -> FetchingDevice | None:
-    """The device with this topic. The topic is its credential."""
-    return topics.device_of_topic(sha256_of(topic).hex())
 
 
 def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> None:

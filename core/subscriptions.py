@@ -5,6 +5,7 @@ from typing import NamedTuple
 import push
 from core import buttons, fetching, pictures
 from core.alarms import acknowledged_on
+from models import sha256_of
 from process import clock
 from process.faults import log_fault
 from providers.base import one_line, shown
@@ -36,8 +37,8 @@ class Stored(NamedTuple):
 
 
 def known(names: list[str]) -> list[Topic]:
-    """The topics that belong to a device."""
-    found = {name: fetching.device_of(name) for name in dict.fromkeys(names)}
+    """The topics that belong to a device: a topic is the credential of one."""
+    found = {name: topics.device_of_topic(sha256_of(name).hex()) for name in dict.fromkeys(names)}
     return [Topic(name, device) for name, device in found.items() if device]
 
 
