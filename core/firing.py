@@ -41,10 +41,7 @@ backoff = Backoff(UNJUDGED)
 def store_values(
     account_seq: int, project_id: str, values: Sequence[MetricColumns], has_followers: bool = True
 ) -> None:
-    """Store values that have arrived, and let them change the states of the rules on their metrics.
-
-    `has_followers` if somebody may follow something of the account.
-    """
+    """Store values, and judge the rules on their metrics; `has_followers` if somebody may follow one of these."""
     storage.check(account_seq)
     with transaction(*(copies.accounts_of(account_seq) if has_followers else [account_seq])):
         custom_metrics.add_all(account_seq, project_id, values)

@@ -148,7 +148,6 @@ def schedule_words(beat: Beat) -> str:
 
 
 def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:
-    """The columns of these settings, checked."""
     values = dict[str, Any]()
     if settings.get("period") and settings.get("cron"):
         raise Refused(400, "Set either a period or a cron expression, not both.", field="period")
