@@ -16,17 +16,7 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers import PROVIDERS
-from providers.base import (
-    COMMON_ANSWERS,
-    Answer,
-    Outcome,
-    Provider,
-    Push,
-    Said,
-    Server,
-    Unavailable,
-    retry_after_s,
-)
+from providers.base import COMMON_ANSWERS, Answer, Outcome, Provider, Push, Said, Server, Unavailable, retry_after_s
 from providers.transport import Reply, Request, send_all, trust
 from providers.web_addresses import address_of
 from providers.webpush import WebPush

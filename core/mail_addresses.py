@@ -8,7 +8,7 @@ from models import Account, Device
 from providers import is_mailed
 from store import mails as stored
 from store.database import transaction
-from wire.errors import Refused
+from wire.errors import Refused, existing
 
 MAX_TOKEN_CHARACTERS = 64
 GONE = "This link no longer works: the address was removed."
@@ -17,10 +17,7 @@ TOO_LATE = "This link no longer works: it is older than 7 days. Ask for a new on
 
 def find(token: str) -> Device:
     """The mail address that this token belongs to; `Refused` (404) if there is none."""
-    device = _with_token(token)
-    if device is None:
-        raise Refused(404, GONE)
-    return device
+    return existing(_with_token(token), GONE)
 
 
 def confirm(token: str, now: int) -> Device:

@@ -13,7 +13,7 @@ from store import followers, mutes
 from store import metric_rules as stored
 from store.database import transaction
 from store.metric_rules import Rule
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.validation import checked_name
 
 MAX_RULES = 100  # of an account
@@ -47,19 +47,11 @@ def create_rule(
 
 def find_rule(account_seq: int, id_: str) -> Rule:
     """The account's rule with that id; `Refused` (404) when it has none."""
-    rule = stored.find(account_seq, id_)
-    if rule is None:
-        raise Refused(404)
-    return rule
+    return existing(stored.find(account_seq, id_))
 
 
 def change_rule(
-    account_seq: int,
-    id_: str,
-    condition_text: str,
-    for_text: str | None,
-    now: int,
-    on: tuple[str, str] | None = None,
+    account_seq: int, id_: str, condition_text: str, for_text: str | None, now: int, on: tuple[str, str] | None = None
 ) -> Rule:
     """Give the rule this condition, written as for `create_rule`, and return it; `on` is its new project and metric.
 
@@ -150,11 +142,8 @@ def _condition(text: str, for_text: str | None) -> dict[str, Any]:
     if word == SILENT and rest.strip():
         if for_text is not None:
             raise Refused(400, 'A silent rule says how long itself, as in "silent 24h".', field="duration")
-        return {
-            "operator": SILENT,
-            "threshold": None,
-            "for_s": seconds_of(rest, "duration", MIN_SILENT_S, MAX_SILENT_S),
-        }
+        for_s = seconds_of(rest, "duration", MIN_SILENT_S, MAX_SILENT_S)
+        return {"operator": SILENT, "threshold": None, "for_s": for_s}
     written = CONDITION.fullmatch(text)
     if not written:
         shown = text[:MAX_SHOWN]

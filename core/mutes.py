@@ -12,9 +12,9 @@ from store.followers import Followed
 from store.mutes import ALL, EVERYTHING, HISTORY, HOLD, NO_SUBJECT, ListedMute, Mute
 from store.senders import Subject
 from store.subjects import SUBJECTS
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import LIKE_SECONDS, looks_like_seconds
-from wire.validation import either
+from wire.validation import checked_seconds, either
 
 MAX_MUTES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 60, 366 * 86_400
@@ -53,10 +53,7 @@ def of_account(account_seq: int, now: int) -> list[ListedMute]:
 
 def find_mute(account_seq: int, id_: str, now: int) -> ListedMute:
     """The account's mute with that id; `Refused` (404) when it has none that has not ended."""
-    found = next((one for one in of_account(account_seq, now) if one.mute.id == id_), None)
-    if found is None:
-        raise Refused(404)
-    return found
+    return existing(next((one for one in of_account(account_seq, now) if one.mute.id == id_), None))
 
 
 def end_mute(account_seq: int, id_: str, now: int) -> ListedMute:
@@ -137,12 +134,7 @@ def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
 
 
 def _for_s(fields: dict[str, Any]) -> int:
-    value = fields["forS"]
-    if type(value) is not int:
-        raise Refused(400, "forS must be a whole number of seconds.", field="forS")
-    if not MIN_FOR_S <= value <= MAX_FOR_S:
-        raise Refused(400, f"forS must be from {MIN_FOR_S} to {MAX_FOR_S:,} seconds.", field="forS")
-    return value
+    return checked_seconds(fields["forS"], "forS", MIN_FOR_S, MAX_FOR_S)
 
 
 def _until(value: Any, now: int) -> int:

@@ -15,7 +15,7 @@ from store import people
 from store.database import EVERYBODY, transaction
 from store.people import Person
 from store.sessions import OneTimeLink
-from wire.errors import Refused
+from wire.errors import Refused, existing
 
 GONE = "There is no such account any more."
 UNSEEN_LINK = "unseen link "  # with an id after it, the name of the note that holds the link
@@ -117,10 +117,7 @@ def check_invited(account: Account) -> None:
 
 def find(account_seq: int) -> Account:
     """The account; `Refused` (404) if there is none with that number."""
-    account = Account.with_seq(account_seq)
-    if account is None:
-        raise Refused(404, GONE)
-    return account
+    return existing(Account.with_seq(account_seq), GONE)
 
 
 def set_administrator(account_seq: int, is_administrator: bool, by: int | None = None) -> None:

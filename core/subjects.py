@@ -12,22 +12,15 @@ from models import Alert, ApiKey
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_rules
 from store.subjects import SUBJECTS
-from wire.errors import Refused
+from wire.errors import Refused, existing
 
 BY_NAME = re.compile(f"({'|'.join(SUBJECTS)}):(.+)", re.DOTALL)
 MAX_SHOWN = 100  # characters of what was not found
 
 
-def _find_key(account_seq: int, id_: str) -> ApiKey:
-    key = ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)
-    if key is None:
-        raise Refused(404)
-    return key
-
-
 FIND: dict[str, Callable[[int, str], Any]] = {
     "alert": alerts.find_alert,
-    "key": _find_key,
+    "key": lambda account_seq, id_: existing(ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)),
     "heartbeat": heartbeats.find_heartbeat,
     "rule": metric_rules.find_rule,
 }

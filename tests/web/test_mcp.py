@@ -441,7 +441,7 @@ def test_keys_are_listed_without_their_secret_part(owner, service):
             " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, image, idempotencyKey.",
         ),
         ("mute", {"what": "all"}, "Set either forS or until."),
-        ("mute", {"what": "all", "forS": 59}, "forS must be from 60 to 31,622,400 seconds."),
+        ("mute", {"what": "all", "forS": 59}, "forS must be a whole number of seconds from 60 to 31,622,400."),
         ("mute", {"what": "alert", "id": "x", "forS": 60}, "Not found: no such address or id."),
         (
             "mute",

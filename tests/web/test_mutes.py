@@ -97,7 +97,7 @@ WRONG = [
     ({**TIMED, "cron": "0 2 * * *", "until": NOW + DAY_MS}, "With cron, set forS, and not until."),
     ({"what": "all", "cron": "0 2 * * *", "until": NOW + DAY_MS}, "With cron, set forS, and not until."),
     ({"what": "all", "cron": "0 2 * * *"}, "With cron, set forS, and not until."),
-    ({"what": "all", "cron": "0 2 * * *", "forS": 59}, "forS must be from 60"),
+    ({"what": "all", "cron": "0 2 * * *", "forS": 59}, "forS must be a whole number of seconds from 60"),
     *(
         ({"what": "all", "cron": cron, "forS": for_s}, f'"{cron}" comes again on {when}.')
         for cron, for_s, when in (
