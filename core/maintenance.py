@@ -49,13 +49,13 @@ def tell_ended(now: int) -> None:
             log_fault("What changed during a maintenance could not be told", error)
 
 
-def _tell_ended(found: SilentChange) -> None:
+def _tell_ended(noted: SilentChange) -> None:
     """Tell a change, unless another process was faster, or it has changed back; call inside `transaction()`."""
-    one = heartbeats.one if found.what == "heartbeat" else metric_rules.one
-    now, watch = clock.now_ms(), one(found.subject_seq)
+    one = heartbeats.one if noted.what == "heartbeat" else metric_rules.one
+    now, watch = clock.now_ms(), one(noted.subject_seq)
     if watch is not None and watch.state == PAUSED:
         return  # when it is resumed
-    change = silent_changes.take(found.subject)
+    change = silent_changes.take(noted.subject)
     if change is None or watch is None or change.is_wrong != (watch.state in WRONG):
         return
     if change.is_wrong == change.was_wrong:
@@ -63,7 +63,8 @@ def _tell_ended(found: SilentChange) -> None:
     content = _tagged(watch, Content(change.title, change.body, priority=change.priority))
     mutes = stored_mutes.of_account(watch.account_seq)
     if holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY:
-        held = recording.hold(watch, content.prefixed(), recording.receivers_of(watch, now), now)  # for one digest
+        found = recording.receivers_of(watch, now)
+        held = recording.put(watch, content.prefixed(), found, None, now, now)  # for one digest
         recording.copy(watch, held, now)
     else:
         recording.tell(watch, content, now)

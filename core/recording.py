@@ -57,22 +57,15 @@ def put(
 ) -> NotificationRow:
     """A new notification: one that goes to `pushed`, is to be sent later, or (None) is held; call in `transaction()`.
 
-    `found` is whom its account has, and `due_at` as for `record`.
+    `found` is whom its account has. The background threads attempt it at `due_at`, unless the request that made it is
+    faster.
     """
-    if pushed:
-        return record(sender, content, pushed, due_at, now)
-    if content.deliver_at is not None:
-        return insert(sender, content, "held", found, now)  # `scheduled` releases it
-    return hold(sender, content, found, now)
-
-
-def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
-    """A new notification that is to go to these receivers; call inside `transaction()`.
-
-    The background threads attempt it at `due_at`, unless the request that made it is faster.
-    """
-    notification = insert(sender, content, first_status(found, content.priority), found, now)
-    begin(notification, found, due_at, now)
+    status = "held" if pushed is None else first_status(pushed, content.priority)
+    notification = _insert(sender, content, status, found, now)
+    if pushed is not None:
+        begin(notification, pushed, due_at, now)
+    elif content.deliver_at is None:  # else `scheduled` releases it
+        held_notifications.add(notification, sender)
     return notification
 
 
@@ -90,13 +83,6 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
         stored_alarms.begin([notification.seq], now)
     if due_at <= now:
         after_commit(retries.batches.due.set)
-
-
-def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
-    """A new notification that waits for quiet hours, a mute or a digest to end; call inside `transaction()`."""
-    notification = insert(sender, content, "held", found, now)
-    held_notifications.add(notification, sender)
-    return notification
 
 
 def tell(sender: Sender, content: Content, now: int) -> None:
@@ -120,7 +106,7 @@ def first_status(found: Receivers, priority: int | None = None) -> str:
     return "failed" if found.last_was_dead else "delivered"  # also with devices in their quiet hours alone
 
 
-def insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
+def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
     """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
     day = local_time.local_day(now, sender.time_zone)
     notification = notifications.record(sender, content, status, day, now)

@@ -139,9 +139,8 @@ def test_each_account_gets_one_digest_of_what_was_held(race):
     for account in Account.all():
         for _ in range(3):
             with transaction(account.seq):
-                recording.hold(
-                    Owner.of(account), Content("title", "body"), find_receivers(account.seq), clock.now_ms()
-                )
+                found, now = find_receivers(account.seq), clock.now_ms()
+                recording.put(Owner.of(account), Content("title", "body"), found, None, now, now)
     race("release_digests")
     digests = run("SELECT account_seq FROM notification WHERE is_digest = 1").fetchall()
     assert sorted(seq for (seq,) in digests) == sorted(seqs)
