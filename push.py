@@ -102,19 +102,17 @@ class Pauses:
 # --- the providers of this server ---------------------------------------------------------------------------
 
 
-class _State:
-    """The results of `configure`."""
-
-    providers: dict[str, Provider[Any]]
-    pauses: Pauses
+_providers: dict[str, Provider[Any]] = {}  # by kind, once configured
+_pauses = Pauses()
 
 
 def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
     """Call this before anything else. `vapid_key` returns the Web Push key that was made once for this server."""
+    global _providers, _pauses
     trust(settings.ca_file)
     server = Server(settings.public_url, vapid_key, own_origins(settings))
-    _State.providers = {kind: one(settings.providers[kind], server) for kind, one in PROVIDERS.items()}
-    _State.pauses = Pauses()
+    _providers = {kind: one(settings.providers[kind], server) for kind, one in PROVIDERS.items()}
+    _pauses = Pauses()
 
 
 def own_origins(settings: Settings) -> frozenset[str]:
@@ -126,12 +124,12 @@ def own_origins(settings: Settings) -> frozenset[str]:
 
 def provider_of(kind: str) -> Provider[Any]:
     """The provider that reaches devices of this kind, with the settings of this server."""
-    return _State.providers[kind]
+    return _providers[kind]
 
 
 def configured() -> set[str]:
     """The kinds of devices that can be pushed to with these settings."""
-    return {kind for kind, provider in _State.providers.items() if provider.is_configured}
+    return {kind for kind, provider in _providers.items() if provider.is_configured}
 
 
 def asked() -> set[str]:
@@ -146,7 +144,7 @@ def mailed() -> set[str]:
 
 def warnings(email: str) -> dict[str, str]:
     """Warnings about pushes that will fail for this owner, by kind of device."""
-    found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}
+    found = {kind: one.warning(email) for kind, one in _providers.items() if one.is_configured}
     return {kind: warning for kind, warning in found.items() if warning}
 
 
@@ -202,14 +200,12 @@ def _send_once(pushes: list[Push], deadline_s: float, least_s: float) -> list[An
     if left_s < least_s:  # too late to wait for an answer: a push might be delivered without our knowing
         late = Answer(Outcome.TRANSIENT, "There was no time left to ask.", 1, was_tried=False)
         return [late if isinstance(one, Request) else one for one in prepared]
-    requests = [request for request in prepared if isinstance(request, Request)]
-    replies = iter(send_all(requests, left_s) if requests else [])
-    asked = [
-        (push, one, next(replies)) if isinstance(one, Request) else one
-        for push, one in zip(pushes, prepared, strict=True)
-    ]
-    _note_silence([(push, reply) for push, _, reply in (one for one in asked if not isinstance(one, Answer))])
-    return [one if isinstance(one, Answer) else _read(*one) for one in asked]
+    asked = [(push, one) for push, one in zip(pushes, prepared, strict=True) if isinstance(one, Request)]
+    replies = send_all([request for _, request in asked], left_s) if asked else []
+    answered = [(push, request, reply) for (push, request), reply in zip(asked, replies, strict=True)]
+    _note_silence([(push, reply) for push, _, reply in answered])
+    answers = iter([_read(*one) for one in answered])
+    return [one if isinstance(one, Answer) else next(answers) for one in prepared]
 
 
 def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
@@ -222,7 +218,7 @@ def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
         if not reply.failure:
             answered.add(origin)
     for origin, its_tokens in tokens.items():
-        _State.pauses.note(origin, its_tokens, has_answered=origin in answered)
+        _pauses.note(origin, its_tokens, has_answered=origin in answered)
 
 
 def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
@@ -245,7 +241,7 @@ def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
 
 def _request(push: Push, deadline_s: float) -> Request | Answer:
     provider = provider_of(push.kind)
-    wait_s = _State.pauses.wait_s(provider.origin(push), push.token)
+    wait_s = _pauses.wait_s(provider.origin(push), push.token)
     if wait_s:
         error = f"{provider.service} has not answered lately and is left alone for a moment."
         return Answer(Outcome.TRANSIENT, error, math.ceil(wait_s), was_tried=False)

@@ -43,13 +43,13 @@ def test_an_invalid_lifetime_of_an_oauth_token_does_not_stop_pushes(owner, fcm, 
 
 def test_nothing_is_sent_when_no_time_is_left_for_an_answer(service, apns, moved_clock, monkeypatch):
     phone = apns.phone()
-    request = push._State.providers["apns"].request
+    request = push.provider_of("apns").request
 
     def slow(one, left_s):
         moved_clock.monotonic += 4.0
         return request(one, left_s)
 
-    monkeypatch.setattr(push._State.providers["apns"], "request", slow)
+    monkeypatch.setattr(push.provider_of("apns"), "request", slow)
     (answer,) = push.send([Push("apns", phone.token, MESSAGE, "a@example.org")], 4.5)
     assert (answer.outcome, answer.was_tried, phone.pushes) == (Outcome.TRANSIENT, False, [])
 
