@@ -126,7 +126,7 @@ def _record_and_attempt(
             copy(sender, notification, now, picture)
         if request:
             is_asked = pushed is not None and bool(fetching.pushed_to(pushed.devices))
-            idempotency.keep(request, notification, None if is_asked else notification.status)
+            idempotency_keys.put(*request, notification, None if is_asked else notification.status)
     return _attempt("send", sender, notification, pushed or NOBODY, request)
 
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from process.clock import DAY_MS
 from store import idempotency_keys
 from store.database import is_shared
-from store.notifications import NotificationRow
 from wire.errors import Refused
 from wire.notification import Content
 
@@ -84,11 +83,3 @@ def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnsw
     if not known.is_answered and is_shared() and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
     return FirstAnswer(known.notification_id, known.status, known.created_at, content)
-
-
-def keep(request: IdempotentRequest, notification: NotificationRow, answered_status: str | None) -> None:
-    """Keep the key with its notification; `answered_status` is None until the attempt has ended.
-
-    Call inside the transaction that records the notification.
-    """
-    idempotency_keys.put(request.account_seq, request.key, request.request_hash, notification, answered_status)

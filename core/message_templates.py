@@ -139,10 +139,8 @@ def misused(placeholder: Placeholder) -> str | None:
 def _takes(one: Filter) -> bool:
     try:
         _apply(one, None, {}, Work("UTC", 1).begin())
-    except WrongArgument:
-        return False
-    except CannotApply:
-        return True
+    except CannotApply as fault:
+        return not isinstance(fault, WrongArgument)
     return True
 
 

@@ -49,8 +49,8 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
         entry = notifications.find(account_seq, notification_id, history_begin(plan, now))
         if entry is None or entry.is_digest:
             raise Refused(404)
-        if why_not := _why_not(entry):
-            raise Refused(409, why_not)
+        if reason := why_not(entry):
+            raise Refused(409, reason)
         if is_expired(entry.content, until):
             raise Refused(400, "The notification expires before that.", field="forS")
         if notifications.find(account_seq, notification_id, history_begin(plan, until)) is None:
@@ -67,12 +67,7 @@ def snoozed_until(entry: Entry) -> int | None:
     return None if _is_done(entry) else stored.until(entry.seq)
 
 
-def may_snooze(entry: Entry) -> bool:
-    """Whether a notification can be snoozed."""
-    return _why_not(entry) is None
-
-
-def _why_not(entry: Entry) -> str | None:
+def why_not(entry: Entry) -> str | None:
     """Why a notification is not to be pushed again, as a sentence; None if it may be."""
     if entry.status == "held":
         return "This notification is held: it was not pushed yet."

@@ -51,8 +51,7 @@ def has_full_backlog(account_seq: int) -> bool:
 
     Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
     """
-    full_until_s = _full_until_s.get(account_seq, 0.0)
-    if clock.monotonic_s() < full_until_s:
+    if clock.monotonic_s() < _full_until_s.get(account_seq, 0.0):
         return True
     is_full = notifications.has_pending(account_seq, MAX_PENDING)
     if is_full:

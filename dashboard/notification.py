@@ -36,7 +36,7 @@ def show_notification(notification_id: str) -> Page:
         contents=notifications.entries(lines),
         replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
-        can_snooze=not entry.is_digest and snoozes.may_snooze(entry),
+        can_snooze=not entry.is_digest and snoozes.why_not(entry) is None,
         snoozed_until=snoozes.snoozed_until(entry),
         given=buttons.answer_to(entry.seq) if entry.content.actions else None,
     )
