@@ -6,6 +6,7 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from random import getrandbits
 from typing import Any
 
@@ -107,9 +108,7 @@ def page(method: str, rule: str, handler: Callable[..., Any], guard: Check = Non
     return Route(method, f"/app{rule}", handler, guard, errors=refusals.page)
 
 
-def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
-    """A page or form of the web app for signed-in owners."""
-    return page(method, rule, handler, guards.signed_in)
+owners = partial(page, guard=guards.signed_in)
 
 
 def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str, takes_files: bool = False) -> Iterator[Route]:

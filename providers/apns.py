@@ -157,9 +157,8 @@ class Apns(Provider[ApnsSettings]):
 
     def _new_token(self, dated_s: int) -> str:
         import jwt
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        self._key = self._key or load_pem_private_key(self.settings.key.encode(), None)
+        self._key = self._key or private_key(self.settings.key)
         claims = {"iss": self.settings.team_id, "iat": dated_s}
         return jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
 

@@ -98,10 +98,16 @@ def listed_key(one: ApiKey) -> Shape:
 
 
 def device(one: Device) -> Shape:
-    """A device without its token."""
-    least = {"minPriority": one.min_priority} if one.min_priority > MIN_PRIORITY else {}
+    """A device without its token; a channel says more."""
+    least: Shape = {"minPriority": one.min_priority} if one.min_priority > MIN_PRIORITY else {}
     if one.after_s is not None:
-        least = {"minPriority": one.min_priority, **_channel(one)}
+        least = {
+            "minPriority": one.min_priority,
+            "role": channels.role(one.after_s),
+            "afterS": one.after_s or None,
+            "preset": one.preset,
+            "confirmed": one.confirm_by is None,
+        }
     quiet = {"quietHours": one.quiet_hours} if one.quiet_hours else {}
     return {
         "id": one.id,
@@ -112,16 +118,6 @@ def device(one: Device) -> Shape:
         "lastError": one.last_error,
         **least,
         **quiet,
-    }
-
-
-def _channel(one: Device) -> Shape:
-    """What a channel says beside what every device does."""
-    return {
-        "role": channels.role(one.after_s or 0),
-        "afterS": one.after_s or None,
-        "preset": one.preset,
-        "confirmed": one.confirm_by is None,
     }
 
 
