@@ -1,6 +1,5 @@
 """The rules for alerts, and the content of an event's notification. Must not know requests."""
 
-import difflib
 import re
 import secrets
 import string
@@ -19,7 +18,7 @@ from store.database import transaction
 from store.senders import Webhook, find_webhook
 from wire.errors import Refused, existing
 from wire.notification import MAX_URL_CHARACTERS, Content
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text, either
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text, either, not_among
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
@@ -27,7 +26,6 @@ COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 SPRITE = Path(__file__).parents[1] / "static" / "icons.svg"  # of the web app; `tools/make_icons.py` makes it
 ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', SPRITE.read_text()))
 MAX_ALERTS = 1_000  # of an account
-MAX_SHOWN = 50  # characters of an unknown icon's name
 MAX_KEPT_BYTES = 65_536
 MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
 QUIET_HOURS = {  # an alert's columns, by its word for quiet hours
@@ -134,10 +132,7 @@ def quiet_hours_word(alert: Alert) -> str:
 
 def _checked_icon(icon: str) -> str:
     if icon not in ICONS:
-        shown, names = icon[:MAX_SHOWN], sorted(ICONS)
-        near = difflib.get_close_matches(shown.lower(), names, 3)
-        meant = f" Did you mean {either(near)}?" if near else ""
-        raise Refused(400, f'There is no icon "{shown}".{meant} The icons are {", ".join(names)}.', field="icon")
+        raise Refused(400, f"There is no icon {not_among(icon, ICONS)} The icons are {', '.join(sorted(ICONS))}.")
     return icon
 
 

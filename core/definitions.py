@@ -3,7 +3,6 @@
 The REST API and `pocketbell apply` share it. Refusals name fields as these spell them. Must not know requests.
 """
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,12 +20,11 @@ from store.heartbeats import Beat
 from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.notification import checked_priority
-from wire.validation import checked_name, checked_seconds, checked_string, either, only_known
+from wire.validation import checked_name, checked_seconds, checked_string, either, not_among, only_known
 
 Fields = dict[str, Any]
 Known = tuple[str, ...]  # what a definition is known by: its kind, and the values of some fields
 Check = Callable[[Any, str], Any]  # of a value and its field: returns what is saved
-MAX_SHOWN = 50  # characters of a preset's name that is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +126,8 @@ def _one(value: Any, field: str, of: Iterable[str]) -> str:
 def _preset(value: Any, field: str) -> str:
     text = checked_string(value, field)
     if text and text not in presets.BY_ID:
-        near = difflib.get_close_matches(text[:MAX_SHOWN].lower(), presets.BY_ID, 3)
-        meant = f" Did you mean {either(near)}?" if near else ""
         names = ", ".join(sorted(presets.BY_ID))
-        raise Refused(400, f'{field}: there is no "{text[:MAX_SHOWN]}".{meant} There are {names}.', field=field)
+        raise Refused(400, f"{field}: there is no {not_among(text, presets.BY_ID)} There are {names}.", field=field)
     return text
 
 

@@ -1,5 +1,6 @@
 """Checks of the fields of requests, forms and commands; each raises `Refused` (400) that names the field."""
 
+import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ MAX_NAME_CHARACTERS = 100
 MAX_TITLE_CHARACTERS = 1_000  # of a title without the prefix, and of a title template
 MAX_BODY_CHARACTERS = 10_000
 MAX_SEARCH_CHARACTERS = 200
+MAX_SHOWN_CHARACTERS = 50  # of a word that is refused
 
 
 def required_text(payload: Mapping[str, Any], field: str, within: str = "") -> str:
@@ -45,6 +47,13 @@ def optional_text(payload: Mapping[str, Any], field: str, within: str = "") -> s
     if value is not None and not isinstance(value, str):
         raise Refused(400, f"{within}{field} must be a string.")
     return value
+
+
+def not_among(word: str, known: Iterable[str]) -> str:
+    """A word that is not known, as refusals show it, with the known ones like it: `"bel". Did you mean bell?`."""
+    shown = word[:MAX_SHOWN_CHARACTERS]
+    near = difflib.get_close_matches(shown.lower(), sorted(known), 3)
+    return f'"{shown}". Did you mean {either(near)}?' if near else f'"{shown}".'
 
 
 def checked_string(value: Any, field: str) -> str:
