@@ -18,9 +18,6 @@ from wire.errors import Refused, existing
 MAX_FOLLOWERS = 20  # of an alert, a key, a heartbeat or a rule
 
 
-# --- the owner's ---
-
-
 def of_subject(account_seq: int, what: str, id_: str, now: int) -> list[ListedFollower]:
     """The followers and the invited of the account's alert, key, heartbeat or rule; `Refused` (404) without it."""
     return stored.of_subject(_subject(account_seq, what, id_), now - INVITATION_LIFE_MS)
@@ -62,9 +59,6 @@ def _subject(account_seq: int, what: str, id_: str) -> Subject:
     if what == "key" and found.revoked_at is not None:
         raise Refused(404)
     return what, found.seq
-
-
-# --- the followers' ---
 
 
 def followed(account: Account, now: int) -> list[Followed]:

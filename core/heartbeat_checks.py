@@ -6,6 +6,7 @@ read: so two processes or a crash neither lose nor double one. Must not know req
 
 from core import copies, durations, firing, maintenance
 from core.backoff import Backoff
+from core.clock_steps import STEP_MS
 from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
 from process import clock
@@ -18,7 +19,6 @@ from wire.notification import LOW_PRIORITY, Content
 NOTED_EVERY_S = 30.0  # that the service is alive: a downtime may be overestimated by as much
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
-CLOCK_STEP_MS = 2_000  # a smaller step of the wall clock is its usual correction
 BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # by which a ping may come before it is expected
 NOTE = "watched"
@@ -139,7 +139,7 @@ def follow_clock() -> int | None:
     global _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
     step_ms = now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0  # of the wall clock
-    is_steady = _looked is not None and abs(step_ms) <= CLOCK_STEP_MS and now_s < _looked[1] + FROZEN_S
+    is_steady = _looked is not None and abs(step_ms) <= STEP_MS and now_s < _looked[1] + FROZEN_S
     is_steady &= not writes_fail()
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
         try:
@@ -165,7 +165,7 @@ def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
         _move_deadlines(account_seqs, gap_ms, now)
-        if abs(step_ms) > CLOCK_STEP_MS:
+        if abs(step_ms) > STEP_MS:
             heartbeats.move_down_since(account_seqs, step_ms)
             metric_rules.move_firing_since(account_seqs, step_ms)
     elif gap_ms is None:
