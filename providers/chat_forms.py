@@ -9,6 +9,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -61,8 +62,7 @@ def _of_markdown(text: str) -> str:
     return "".join(part if place % 2 else MARKUP.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
-def _of_html(text: str) -> str:
-    return html.escape(text, quote=False)
+_of_html = partial(html.escape, quote=False)
 
 
 def _web(address: str) -> str:

@@ -43,7 +43,8 @@ def admit_ping() -> None:
 def receive_ping(**sent: str) -> Response:
     """GET, HEAD or POST /ping/{uuid} or /ping/{ping key}/{slug}, and behind it /start, /fail, /log, /{exit code}."""
     slug, signal = _slug_and_signal(sent)
-    meaning, body = _meaning(signal), _body()
+    meaning, text = _meaning(signal), replaced_text(read_beginning(MAX_READ_BYTES)[:MAX_KEPT_BYTES])
+    body = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
     beat, is_new = current().beat, False
     if beat is None:
         beat, is_new = heartbeats.make_with_slug(cast(Account, current().ping_owner), slug, clock.now_ms())
@@ -56,11 +57,6 @@ def _slug_and_signal(sent: Mapping[str, str]) -> tuple[str, str]:
     """The parts of the path: behind a ping key, the first is a slug."""
     signal = sent.get("signal", "")
     return (signal, "") if current().ping_owner and "slug" not in sent else (sent.get("slug", ""), signal)
-
-
-def _body() -> str:
-    text = replaced_text(read_beginning(MAX_READ_BYTES)[:MAX_KEPT_BYTES])
-    return text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
 
 
 def _meaning(signal: str) -> tuple[str, int | None]:

@@ -19,7 +19,7 @@ from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
 from wire.errors import Refused, rest_body
-from wire.json_schema import limited, text
+from wire.json_schema import limited, text, whole
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
 from wire.validation import (
@@ -311,13 +311,12 @@ TOOLS = {
                 "maxItems": notification.MAX_ACTIONS,
                 "items": {"type": "string", "minLength": 1, "maxLength": notification.MAX_LABEL_CHARACTERS},
             },
-            "timeoutS": {
-                "type": "integer",
-                "description": "seconds after which it is not delivered any more",
-                "minimum": rest.MIN_TIMEOUT_S,
-                "maximum": rest.MAX_TIMEOUT_S,
-                "default": rest.DEFAULT_TIMEOUT_S,
-            },
+            "timeoutS": whole(
+                "seconds after which it is not delivered any more",
+                rest.MIN_TIMEOUT_S,
+                rest.MAX_TIMEOUT_S,
+                default=rest.DEFAULT_TIMEOUT_S,
+            ),
         },
         ("question", "answers"),
         SEND,
@@ -343,7 +342,7 @@ TOOLS = {
         "getNotification",
         {
             "id": text("id of send_notification, ask or list_notifications"),
-            "wait": {"type": "integer", "description": "seconds", "minimum": 1, "maximum": rest.MAX_WAIT_S},
+            "wait": whole("seconds", 1, rest.MAX_WAIT_S),
         },
         ("id",),
         scope="",
@@ -358,7 +357,7 @@ TOOLS = {
         {
             "what": {"type": "string", "enum": [ALL, *SUBJECTS]},
             "id": text("of the alert, key, heartbeat or rule: list_alerts, list_api_keys and list_watches have it"),
-            "forS": {"type": "integer", "description": "seconds", "minimum": MIN_FOR_S, "maximum": MAX_FOR_S},
+            "forS": whole("seconds", MIN_FOR_S, MAX_FOR_S),
             "until": {"type": "integer", "description": "Unix milliseconds, in place of forS"},
             "cron": text("with forS: begins again whenever this says, in the owner's time zone; for maintenance"),
             "mode": {"type": "string", "enum": list(MODES), "description": "history: never pushed, not even later"},

@@ -15,3 +15,8 @@ def text(description: str, **more: Any) -> Schema:
 def limited(description: str, longest: int) -> Schema:
     """A string with a description, of 1 to `longest` characters."""
     return text(description, minLength=1, maxLength=longest)
+
+
+def whole(description: str, least: int, most: int, **more: Any) -> Schema:
+    """A whole number with a description, from `least` to `most`."""
+    return {"type": "integer", "description": description, "minimum": least, "maximum": most, **more}

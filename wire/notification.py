@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
-from wire.json_schema import BOOLEAN, Schema, limited
+from wire.json_schema import BOOLEAN, Schema, limited, whole
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, checked_string, either
 
 TITLE_PREFIX = "MCP - "  # before every title that is delivered
@@ -205,11 +205,6 @@ def as_acknowledge(times: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("everyS", "forS"), times, strict=True))
 
 
-def _repeating_seconds(default: int, description: str) -> Schema:
-    bounds = {"minimum": MIN_REPEATING_S, "maximum": MAX_REPEATING_S, "default": default}
-    return {"type": "integer", "description": description, **bounds}
-
-
 PRIORITY: Schema = {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY}
 ACTION: Schema = {
     "type": "object",
@@ -225,8 +220,8 @@ ACTION: Schema = {
 ACKNOWLEDGE: Schema = {
     "type": "object",
     "properties": {
-        "everyS": _repeating_seconds(EVERY_S, "seconds from one push to the next"),
-        "forS": _repeating_seconds(FOR_S, "seconds after which it no longer repeats"),
+        "everyS": whole("seconds from one push to the next", MIN_REPEATING_S, MAX_REPEATING_S, default=EVERY_S),
+        "forS": whole("seconds after which it no longer repeats", MIN_REPEATING_S, MAX_REPEATING_S, default=FOR_S),
     },
     "additionalProperties": False,
 }
