@@ -311,8 +311,7 @@ def session_account(token: str, now: int) -> Account | None:
 
 def end_session(token: str) -> None:
     """Sign out."""
-    session = Session.find(sha256_of(token))
-    if session:
+    if session := Session.find(sha256_of(token)):
         with transaction(session.account_seq):
             Session.end(session.token_hash)
 

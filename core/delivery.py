@@ -105,8 +105,7 @@ def _record_and_attempt(
     with begin(*accounts, at_once=False):
         found = receivers_of(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
-        earlier = request and idempotency.earlier(request, content, now)
-        if earlier:
+        if earlier := request and idempotency.earlier(request, content, now):
             return Sent(earlier, replayed=True)
         storage.check(sender.account_seq)
         check_times(content, now)

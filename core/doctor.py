@@ -85,8 +85,7 @@ def _disk(settings: Settings) -> tuple[str, str]:
 
 
 def _database(settings: Settings) -> tuple[str, str]:
-    fault = database.fault()
-    if fault:
+    if fault := database.fault():
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
     if not isinstance(settings.database, Path):
@@ -174,8 +173,7 @@ def _health(url: str, advice: str) -> tuple[str, str]:
 
 
 def _proxies(settings: Settings) -> tuple[str, str]:
-    warning = proxies.warning(clock.now_ms())
-    if warning:
+    if warning := proxies.warning(clock.now_ms()):
         return "look", warning
     return "ok", "no request came through a proxy that FORWARDED_ALLOW_IPS does not list."
 
@@ -183,8 +181,7 @@ def _proxies(settings: Settings) -> tuple[str, str]:
 def _watched(settings: Settings) -> tuple[str, str]:
     if settings.heartbeat_url is None:
         return "look", "nothing notices when this service is down: set HEARTBEAT_URL (docs/watches.md)."
-    failure = health_ping.last_failure()
-    if failure:
+    if failure := health_ping.last_failure():
         return "bad", f"HEARTBEAT_URL did not take the last call: {failure}."
     return "ok", "HEARTBEAT_URL is called each minute while the service is well."
 
@@ -192,8 +189,7 @@ def _watched(settings: Settings) -> tuple[str, str]:
 def _redis(settings: Settings) -> tuple[str, str]:
     if settings.redis_url is None:
         return "ok", "not used: one process serves, and counts the rate limits by itself."
-    fault = sharing.fault()
-    if fault:
+    if fault := sharing.fault():
         return "bad", f"it cannot be used ({fault}): each process counts the rate limits by itself until it can."
     return "ok", "it counts the rate limits for all processes together."
 

@@ -45,8 +45,7 @@ def store_values(
     storage.check(account_seq)
     with transaction(*(copies.accounts_of(account_seq) if has_followers else [account_seq])):
         custom_metrics.add_all(account_seq, project_id, values)
-        rules = metric_rules.watched(account_seq, project_id)
-        if rules:
+        if rules := metric_rules.watched(account_seq, project_id):
             _follow_values(account_seq, rules, values, clock.now_ms())
 
 
@@ -80,8 +79,7 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
     """Judge a rule. A fault refuses no values: a background thread tries again."""
     try:
         with transaction(account_seq):
-            rule = metric_rules.one(seq)
-            if rule:
+            if rule := metric_rules.one(seq):
                 _judge(rule, now, has_arrived=True)
     except DatabaseError:  # the values cannot be stored either
         raise

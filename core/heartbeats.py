@@ -85,8 +85,7 @@ def check_slug(wanted: str, found: list[Beat]) -> None:
 def make_with_slug(account: Account, wanted: str, now: int) -> tuple[Beat, bool]:
     """The account's heartbeat with that slug, made with that name if there is none, and whether it was made."""
     with transaction(account.seq):
-        found = with_slug(account.seq, wanted)
-        if found:
+        if found := with_slug(account.seq, wanted):
             return found[0], False
         return create_heartbeat(account, {"name": wanted, **MADE_BY_PING}, now), True
 
