@@ -7,13 +7,13 @@ from urllib.parse import quote_plus
 from flask import flash, redirect, render_template
 
 import push
-from core import accounts, attention, delivery, digests, followers, holding, local_time, metric_rules, mutes, runs
+from core import accounts, attention, delivery, followers, holding, local_time, metric_rules, mutes, runs
 from core.attention import Watched
-from dashboard import page
+from dashboard import page, quiet_hours
 from dashboard.page import Page
 from models import Account, ApiKey, Device
 from process import clock
-from store import held_notifications, notification_days, notifications
+from store import notification_days, notifications
 from store.search import Span, Wanted, count_failed_by_quarter_hour
 from store.senders import Owner
 from web import guards
@@ -151,18 +151,9 @@ def note_devices() -> Page:
 
 def _quiet(account: Account, now: int) -> dict[str, Any] | None:
     """The present or next quiet hours, the mutes in force and what is held; None if there is none of them."""
-    held = held_notifications.of_account(account.seq)
+    found = quiet_hours.at_present(account, now)
     muted = [one for one in mutes.of_account(account.seq, now) if holding.ends_at(one.mute, now) is not None]
-    if not held and not account.quiet_hours and not muted:
-        return None
-    hours, zone = account.quiet_hours, account.time_zone
-    return {
-        "window": local_time.next_window(hours, zone, now) if hours else None,
-        "is_quiet": local_time.is_quiet(hours, zone, now),
-        "held_count": sum(one.held_count for one in held),
-        "releases": digests.releases(held, now),
-        "mutes": muted,
-    }
+    return {**found, "mutes": muted} if found["window"] or found["held_count"] or muted else None
 
 
 def _address(kind: str, *ids: str) -> str:

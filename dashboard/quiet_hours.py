@@ -1,7 +1,7 @@
 """Quiet hours: set the windows of the week, show held notifications, and deliver them at once."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import render_template
 
@@ -72,10 +72,20 @@ def _saved(account: Account) -> list[Typed]:
     return [Typed(tuple(words[day] for day in one.days), *one.text[-11:].split("-")) for one in windows]
 
 
+def at_present(account: Account, now: int) -> dict[str, Any]:
+    """The present or next quiet hours (None: they are off), how much is held, and when that is delivered."""
+    hours, zone, held = account.quiet_hours, account.time_zone, held_notifications.of_account(account.seq)
+    return {
+        "window": local_time.next_window(hours, zone, now) if hours else None,
+        "is_quiet": local_time.is_quiet(hours, zone, now),
+        "held_count": sum(one.held_count for one in held),
+        "releases": digests.releases(held, now),
+    }
+
+
 def _quiet_page(typed: list[Typed], problem: Problem | None = None, muting: NewMute = NO_MUTE) -> str:
     account, now = current().account, clock.now_ms()
-    hours, zone = account.quiet_hours, account.time_zone
-    held, listed = held_notifications.of_account(account.seq), Alert.of_account(account.seq)
+    listed = Alert.of_account(account.seq)
     through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]
     return render_template(
         "quiet.html",
@@ -83,13 +93,10 @@ def _quiet_page(typed: list[Typed], problem: Problem | None = None, muting: NewM
         day_names=DAYS,
         most_windows=MAX_WINDOWS,
         problem=problem,
-        is_quiet=local_time.is_quiet(hours, zone, now),
-        week=_week(hours, zone, now) if hours else [],
+        week=_week(account.quiet_hours, account.time_zone, now) if account.quiet_hours else [],
         through=through,
         waiting=len(listed) - len(through),
-        window=local_time.next_window(hours, zone, now) if hours else None,
-        held_count=sum(alert.held_count for alert in held),
-        releases=digests.releases(held, now),
+        **at_present(account, now),
         mutes=mutes.of_account(account.seq, now),
         senders=mutes.choices(account),
         muting=muting,
