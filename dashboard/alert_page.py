@@ -12,7 +12,6 @@ from dashboard.page import Page
 from models import Alert
 from store import alert_events, notifications
 from store.notifications import LatestOfAlert
-from web import guards
 from web.context import current, request
 from wire.json_text import as_json
 from wire.validation import counted
@@ -76,7 +75,6 @@ def connect_tab(alert: Alert) -> str:
         alert,
         "connect",
         address=page.webhook_address(alert),
-        is_local=page.is_local(guards.origin()),
         sample=as_json(presets.of(alert.preset).sample),
     )
 

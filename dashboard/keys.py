@@ -39,7 +39,6 @@ def show_keys(**more: Any) -> str:
         added=added,
         made=made,
         full_key=made and accounts.take_full_key(made, guards.session_token()),
-        address=guards.origin(),
         scopes=SCOPES,
         lives=LIVES,
         **{"name": next(name for name in names if name not in taken), "scope": SEND, "life": "", **more},

@@ -19,7 +19,6 @@ from store import custom_metrics
 from store import metric_rules as stored_metric_rules
 from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES, MetricValue
 from store.metric_rules import Rule, firings_within
-from web import guards
 from web.context import current, request
 from wire.errors import Refused
 
@@ -57,7 +56,6 @@ def show_metrics() -> Page:
         sample=charts.points(list(enumerate(SAMPLE)), len(SAMPLE) - 1),
         ranges=_ranges(),
         chosen=chosen,
-        address=guards.origin(),
     )
 
 

@@ -99,9 +99,8 @@ def install(app: Flask) -> None:
         "gets": channels.in_words,
     }
     app.jinja_env.filters.update({one.__name__: one for one in times + texts}, **others)
-    app.jinja_env.globals.update(
-        asset=asset, by_day=by_day, held_until=held_until, muted=muted, picture=picture, problem=None
-    )
+    functions = (asset, by_day, held_until, muted, picture, guards.origin, is_local)
+    app.jinja_env.globals.update({one.__name__: one for one in functions}, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 

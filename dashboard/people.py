@@ -27,7 +27,6 @@ def show_people(problem: Problem | None = None, **form: Any) -> str:
         accounts=[one for one in everybody if people.state(one) != "invited"],
         invited=[one for one in everybody if people.state(one) == "invited"],
         made=made,
-        address=guards.origin(),
         plans=PLANS,
         can_mail=mails.can_mail(),
         now=clock.now_ms(),

@@ -32,16 +32,12 @@ def show_code() -> Page:
     state = phone_links.state(link, now)
     if link and state == "shown" and not phone_links.is_shown(link, code):
         state = "none"
-    origin = guards.origin()
-    address = f"{origin}{ASKING_PAGE}/{code}"
+    address = f"{guards.origin()}{ASKING_PAGE}/{code}"
     return render_template(
         "phone_code.html",
         state=state,
         link=link,
         waiting=state in WAITING and state,
-        origin=origin,
-        is_local=page.is_local(origin),
-        is_https=origin.startswith("https://"),
         port=current().settings.port,
         address=address,
         code=" ".join(code[place : place + 4] for place in range(0, len(code), 4)),
