@@ -212,6 +212,7 @@ class Hub:
         self.streams = list[Stream]()  # the oldest first; only the thread changes it
         self.ended = list[Stream]()  # since the last round
         self.thread: threading.Thread | None = None
+        self.selector: selectors.BaseSelector  # the thread's
         self.is_stopping = False
         self.woken = deque[int]()  # the owners that there are new messages for
         self.pause, self.worked_s = threading.Event(), 0.0  # after a round that took so long; `stop` ends it
@@ -273,99 +274,99 @@ class Hub:
     # --- the thread ---
 
     def _run(self, wakes: int) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(wakes, selectors.EVENT_READ)
+        with selectors.DefaultSelector() as self.selector:
+            self.selector.register(wakes, selectors.EVENT_READ)
             looked_s = clock.monotonic_s()
             while not self.is_stopping:
-                readable = self._wait(selector, wakes)
-                self._admit(selector)
+                readable = self._wait(wakes)
+                self._admit()
                 for stream in readable:
-                    self._do(selector, stream, stream.read)
+                    self._do(stream, stream.read)
                 began_s = clock.monotonic_s()
                 with switching.often():
-                    self._look_for_woken(selector)
+                    self._look_for_woken()
                     if began_s - looked_s >= LOOKED_EVERY_S:
                         looked_s = began_s
-                        self._look(selector, self.streams, is_woken=False)
-                    self._write(selector)
+                        self._look(self.streams, is_woken=False)
+                    self._write()
                 self.worked_s = clock.monotonic_s() - began_s
                 if not self.streams:
                     self.feed.close()
             for stream in [*self.streams, *self.arriving]:
-                self._end(selector, stream)
+                self._end(stream)
             self._settle()
             self.feed.close()
 
-    def _wait(self, selector: selectors.BaseSelector, wakes: int) -> list[Stream]:
+    def _wait(self, wakes: int) -> list[Stream]:
         """Wait until there is something to do; returns the streams whose clients sent something."""
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
         if is_unfinished:  # the threads that answer requests need the interpreter too
             self.pause.wait(max(PAUSE_S, self.worked_s))
         pause_s = LOOKED_EVERY_S if self.streams or self.arriving else None
-        events = selector.select(0 if is_unfinished else pause_s)
+        events = self.selector.select(0 if is_unfinished else pause_s)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
         if wakes in ready:
             os.read(wakes, 4_096)
         return [one for one in ready if isinstance(one, Stream)]
 
-    def _admit(self, selector: selectors.BaseSelector) -> None:
+    def _admit(self) -> None:
         """Take up new streams; of each key the oldest make room."""
         while self.arriving:
             with self.lock:
                 stream = self.arriving.popleft()
                 self.streams.append(stream)
-            selector.register(stream, selectors.EVENT_READ)
+            self.selector.register(stream, selectors.EVENT_READ)
             for key in stream.source.keys:
                 same = [one for one in self.streams if key in one.source.keys]
                 for oldest in same[:-MAX_STREAMS_OF_KEY]:
-                    self._end(selector, oldest)
+                    self._end(oldest)
 
-    def _look_for_woken(self, selector: selectors.BaseSelector) -> None:
+    def _look_for_woken(self) -> None:
         woken = set[int]()
         while self.woken:
             woken.add(self.woken.popleft())
         if found := [stream for stream in self.streams if not woken.isdisjoint(stream.source.owners)]:
-            self._look(selector, found, is_woken=True)
+            self._look(found, is_woken=True)
 
-    def _look(self, selector: selectors.BaseSelector, looked_at: list[Stream], is_woken: bool) -> None:
+    def _look(self, looked_at: list[Stream], is_woken: bool) -> None:
         try:
             over = self.feed.look([stream.source for stream in looked_at], is_woken)
         except Exception as error:  # the database may answer again a second later
             log_fault("What is new for the streams could not be read", error)
             return
         for stream in [one for one in looked_at if one.source in over]:
-            self._end(selector, stream)
+            self._end(stream)
 
-    def _write(self, selector: selectors.BaseSelector) -> None:
+    def _write(self) -> None:
         now_s = clock.monotonic_s()
         for stream in list(self.streams):
-            self._do(selector, stream, partial(stream.serve, now_s))
+            self._do(stream, partial(stream.serve, now_s))
             if stream in self.streams:
                 wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if stream.out else 0)
-                if selector.get_key(stream).events != wanted:
-                    selector.modify(stream, wanted)
+                if self.selector.get_key(stream).events != wanted:
+                    self.selector.modify(stream, wanted)
         self._settle()
 
-    def _do(self, selector: selectors.BaseSelector, stream: Stream, work: Callable[[], object]) -> None:
+    def _do(self, stream: Stream, work: Callable[[], object]) -> None:
         """Do something with a stream, unless it has ended; it ends if that fails."""
         if stream not in self.streams:
             return
         try:
             work()
         except Ended as ended:
-            self._end(selector, stream, ended.last)
+            self._end(stream, ended.last)
         except OSError:
-            self._end(selector, stream)
+            self._end(stream)
         except Exception as error:
             log_fault("A stream failed", error)
-            self._end(selector, stream)
+            self._end(stream)
 
-    def _end(self, selector: selectors.BaseSelector, stream: Stream, last: bytes = b"") -> None:
+    def _end(self, stream: Stream, last: bytes = b"") -> None:
         with self.lock:
             if stream in self.streams:
                 self.streams.remove(stream)
         with contextlib.suppress(KeyError, ValueError):
-            selector.unregister(stream)
+            self.selector.unregister(stream)
         stream.end(last)
         self.ended.append(stream)
 
