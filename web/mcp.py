@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from core.mutes import MAX_FOR_S, MIN_FOR_S, MODES
+from process import clock
 from store.key_limits import FULL, READ, SEND
 from store.mutes import ALL
 from store.subjects import SUBJECTS
@@ -26,6 +27,8 @@ from wire.validation import (
     MAX_BODY_CHARACTERS,
     MAX_NAME_CHARACTERS,
     MAX_SEARCH_CHARACTERS,
+    checked_length,
+    checked_seconds,
     optional_text,
     required_text,
 )
@@ -41,6 +44,9 @@ OF_SENDERS = (
     " Use send_notification when the owner asked to be told, or when long work ends, and ask when only the owner can"
     " decide."
 )
+QUESTION = "Question"  # the title of what an assistant asks
+MIN_ANSWERS = 2
+MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
 CACHING = {"ttlMs": 3_600_000, "cacheScope": "private"}
 META = "io.modelcontextprotocol/"
 METAS = (f"{META}protocolVersion", f"{META}clientCapabilities")
@@ -275,6 +281,24 @@ class Tool(NamedTuple):
             raise Refused(400, f"This tool does not take {unknown[:MAX_NAME_CHARACTERS]}: it takes {taken}.")
 
 
+def _ask(fields: Payload) -> Payload:
+    """Send the question that `fields` ask, with a button for each answer."""
+    question = checked_length(required_text(fields, "question"), "question", MAX_BODY_CHARACTERS)
+    texts = fields.get("answers")
+    if not isinstance(texts, list) or not MIN_ANSWERS <= len(texts) <= notification.MAX_ACTIONS:
+        raise Refused(400, f"answers must be an array of {MIN_ANSWERS} or {notification.MAX_ACTIONS} strings.")
+    for place, label in enumerate(texts):
+        name = f"answers[{place}]"
+        checked_length(required_text({name: label}, name), name, notification.MAX_LABEL_CHARACTERS)
+    timeout_s = fields.get("timeoutS")
+    timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
+    checked_seconds(timeout_s, "timeoutS", MIN_TIMEOUT_S, MAX_TIMEOUT_S)
+    actions = [{"label": label, "answer": label} for label in texts]
+    expires_at = clock.now_ms() + timeout_s * 1000
+    asked = {"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}
+    return rest.deliver(notification.checked_content(asked), None)[0]
+
+
 TOOLS = {
     "send_notification": Tool(
         "Send a notification",
@@ -300,22 +324,22 @@ TOOLS = {
         "Push a question with a button for each answer to the owner's devices. Returns the notification at once: call"
         " get_notification with its id and wait until it has answer. The owner may not see it: silence is never a"
         " yes.",
-        rest.ask,
+        _ask,
         "sendNotification",
         {
             "question": limited("plain text", MAX_BODY_CHARACTERS),
             "answers": {
                 "type": "array",
                 "description": "what the buttons say; phones may show only the first two beside the question",
-                "minItems": rest.MIN_ANSWERS,
+                "minItems": MIN_ANSWERS,
                 "maxItems": notification.MAX_ACTIONS,
                 "items": {"type": "string", "minLength": 1, "maxLength": notification.MAX_LABEL_CHARACTERS},
             },
             "timeoutS": whole(
                 "seconds after which it is not delivered any more",
-                rest.MIN_TIMEOUT_S,
-                rest.MAX_TIMEOUT_S,
-                default=rest.DEFAULT_TIMEOUT_S,
+                MIN_TIMEOUT_S,
+                MAX_TIMEOUT_S,
+                default=DEFAULT_TIMEOUT_S,
             ),
         },
         ("question", "answers"),

@@ -35,39 +35,16 @@ from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import check_size, read_fields, read_object
 from wire.errors import Refused
 from wire.json_text import json_bytes
-from wire.notification import (
-    FIELD_NAMES,
-    MAX_ACTIONS,
-    MAX_HOPS,
-    MAX_LABEL_CHARACTERS,
-    Content,
-    Recorded,
-    as_acknowledge,
-    as_answered,
-    checked_content,
-)
+from wire.notification import FIELD_NAMES, MAX_HOPS, Content, Recorded, as_acknowledge, as_answered, checked_content
 from wire.unknown_fields import warnings
-from wire.validation import (
-    MAX_BODY_CHARACTERS,
-    MAX_SEARCH_CHARACTERS,
-    checked_length,
-    checked_name,
-    checked_seconds,
-    only_known,
-    optional_text,
-    required_text,
-)
+from wire.validation import MAX_SEARCH_CHARACTERS, checked_name, only_known, optional_text, required_text
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 HOPS = re.compile(r"[0-9]{1,9}")
 MAX_WAIT_S = 25
 RETRY_AFTER_S = 1  # for a request that has no place to wait
-QUESTION = "Question"  # the title of what an assistant asks
-MIN_ANSWERS = 2
-MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
 MAX_PAGE_BYTES, AROUND_BYTES = 500_000, 500  # the second: of a page without notifications, at most
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
-
 
 _cursors: Signer  # set by `configure`
 
@@ -131,24 +108,6 @@ def with_hops(content: Content) -> Content:
     """The content with the number of services like this that the request has come through, as its header says."""
     sent = current().environ.get("HTTP_X_POCKETBELL_HOPS")
     return content._replace(hops=min(int(sent), MAX_HOPS)) if sent and HOPS.fullmatch(sent) else content
-
-
-def ask(fields: Payload) -> Payload:
-    """Send the question that `fields` ask, with a button for each answer: an assistant's tool."""
-    question = checked_length(required_text(fields, "question"), "question", MAX_BODY_CHARACTERS)
-    texts = fields.get("answers")
-    if not isinstance(texts, list) or not MIN_ANSWERS <= len(texts) <= MAX_ACTIONS:
-        raise Refused(400, f"answers must be an array of {MIN_ANSWERS} or {MAX_ACTIONS} strings.")
-    for place, text in enumerate(texts):
-        name = f"answers[{place}]"
-        checked_length(required_text({name: text}, name), name, MAX_LABEL_CHARACTERS)
-    timeout_s = fields.get("timeoutS")
-    timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
-    checked_seconds(timeout_s, "timeoutS", MIN_TIMEOUT_S, MAX_TIMEOUT_S)
-    actions = [{"label": text, "answer": text} for text in texts]
-    expires_at = clock.now_ms() + timeout_s * 1000
-    asked = {"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}
-    return deliver(checked_content(asked), None)[0]
 
 
 def list_notifications() -> JsonAnswer:
