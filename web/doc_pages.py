@@ -15,7 +15,6 @@ from wire.errors import Refused
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.lower(): path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))}
-PICTURES = ROOT / "docs" / "pictures"
 FILE_LINK = re.compile(r"(?:[\w.-]+/)*(?P<file>[\w-]+)\.md(?P<heading>#.*)?")
 PICTURE_LINK = re.compile(r"(?:[\w.-]+/)*pictures/(?P<file>[\w.-]+)")
 
@@ -30,7 +29,7 @@ def show_page(name: str) -> str:
 
 def show_picture(name: str) -> Response:
     """GET /docs/pictures/<name>."""
-    return send_from_directory(PICTURES, name)
+    return send_from_directory(ROOT / "docs" / "pictures", name)
 
 
 @cache

@@ -348,8 +348,10 @@ def _cursor(seq: int | str) -> str:
 def _detail(entry: Entry) -> Payload:
     detail = _shown(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
-    if entry.replaced_by and _reaches(entry.replaced_by):
-        detail["replacedBy"] = entry.replaced_by
+    caller, other = current().caller, entry.replaced_by
+    # a key that may only send must not learn of what others sent
+    if other and notifications.find_seq(caller.account_seq, other, own_key(caller)) is not None:
+        detail["replacedBy"] = other
     if snoozed_until := snoozes.snoozed_until(entry):
         detail["snoozedUntil"] = snoozed_until
     given = buttons.answer_to(entry.seq) if entry.content.actions else None
@@ -357,12 +359,6 @@ def _detail(entry: Entry) -> Payload:
         action = entry.content.actions[given.position]
         detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id} | _by(given.by)
     return detail
-
-
-def _reaches(notification_id: str) -> bool:
-    """Whether the caller's key reaches it: one that may only send must not learn of what others sent."""
-    caller = current().caller
-    return notifications.find_seq(caller.account_seq, notification_id, own_key(caller)) is not None
 
 
 def _alarm(alarm: Alarm | None, content: Content) -> Payload:
