@@ -183,6 +183,12 @@ def event(
     return is_flood, Refused(429, TOO_MANY_EVENTS, owner_message=words[counted.refused - len(limits)])
 
 
+def used(quota: Quota, *whos: int) -> int:
+    """The hits of the busiest of these keys or accounts within the quota's window."""
+    looks = ((quota.claim(who, amount=0),) for who in whos)
+    return max((min(quota.amount, one.used) for one in _windows.count(*looks)), default=0)
+
+
 # --- signing in ---------------------------------------------------------------------------------------------
 
 
@@ -226,16 +232,6 @@ def check_sign_in(visitor: Visitor, amount: int = 0) -> None:
 
 def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
     """Undo the provisional count as wrong or as right, or both if an error left that open."""
-    taken_back = [] if is_right is False else visitor.quotas
-    if not is_right:
-        taken_back = [*taken_back, visitor.sign_ins]
-    _windows.count(tuple(quota.claim(who, -1) for quota, who in taken_back))
-
-
-# --- what is used of the limits -----------------------------------------------------------------------------
-
-
-def used(quota: Quota, *whos: int) -> int:
-    """The hits of the busiest of these keys or accounts within the quota's window."""
-    looks = ((quota.claim(who, amount=0),) for who in whos)
-    return max((min(quota.amount, one.used) for one in _windows.count(*looks)), default=0)
+    of_wrong = () if is_right is False else visitor.quotas
+    of_right = () if is_right else (visitor.sign_ins,)
+    _windows.count(tuple(quota.claim(who, -1) for quota, who in (*of_wrong, *of_right)))
