@@ -154,7 +154,7 @@ class Stream:
         while self.out:
             try:
                 taken = self.connection.send(self.out)
-            except (BlockingIOError, InterruptedError):
+            except BlockingIOError:
                 return
             del self.out[:taken]
             self.sent, self.moved_s = self.sent + taken, now_s
@@ -177,7 +177,7 @@ class Stream:
         """Read what the client sent; raises `Ended` at its end, and `OSError`."""
         try:
             data = self.connection.recv(READ_BYTES)
-        except (BlockingIOError, InterruptedError):
+        except BlockingIOError:
             return
         self.heard += len(data)
         if not data or self.heard > MAX_HEARD_BYTES:
