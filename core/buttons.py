@@ -29,8 +29,9 @@ def token_of(notification_id: str, device_id: str, position: int | None) -> str:
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
     """Store tokens for its buttons on these devices, as far as they have none yet; call inside `transaction()`."""
+    positions = _with_tokens(notification.content)
     for device in devices:
-        for position in _with_tokens(notification.content):
+        for position in positions:
             token_hash = sha256_of(token_of(notification.id, device.id, position))
             stored.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
 
@@ -43,6 +44,8 @@ def with_mute(content: Content) -> Content:
 def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:
     """The notification's buttons on a device, in the order in which they are shown."""
     content = notification.content
+    if not content.actions and not content.acknowledge:
+        return ()
     tokens = {place: token_of(notification.id, device_id, place) for place in _with_tokens(content)}
     first = (PushedButton("acknowledge", ACKNOWLEDGE, token=tokens[None]),) if content.acknowledge else ()
     return first + tuple(
