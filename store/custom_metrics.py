@@ -68,7 +68,7 @@ def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict
     return series_seqs(account_seq, project_id, metric_ids)
 
 
-def list_series(account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
+def list_series(account_seq: int, after: tuple[str, str]) -> list[tuple[str, str]]:
     """The ids (project, metric) after these, in order: `MAX_LISTED_SERIES`, and one more if there is another page."""
     return run(LIST_SERIES, (account_seq, *after, MAX_LISTED_SERIES + 1)).fetchall()
 

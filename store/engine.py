@@ -82,20 +82,13 @@ class Part:
 
 
 class Cursor(Protocol):
-    """The result of a statement."""
+    """The result of a statement, as in PEP 249: `rowcount` says how many rows were changed."""
 
     @property
-    def rowcount(self) -> int:
-        """How many rows were changed."""
-
-    def fetchone(self) -> Any:
-        """The next row, or None."""
-
-    def fetchall(self) -> list[Any]:
-        """The rows that are left."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """The rows that are left, one after the other."""
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class Table(NamedTuple):
@@ -108,19 +101,9 @@ class Table(NamedTuple):
     never_reuses: bool  # whether a seq is never given again, not even that of a deleted row
 
     @property
-    def counts(self) -> bool:
-        """Whether a row without a number gets the next one."""
-        return self.key == "seq"
-
-    @property
     def rows_at_once(self) -> int:
         """How many rows to have in memory: one of most tables has up to 64 KB, a picture 2 MB."""
         return 10 if "data" in self.columns else 500
-
-    @property
-    def inserting(self) -> str:
-        """The statement that adds a row."""
-        return inserting(self.name, self.columns)
 
 
 @cache

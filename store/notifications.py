@@ -64,7 +64,7 @@ class NotificationRow(NamedTuple):
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
 
-def shown_status(status: str, devices: int, priority: int | None = None, quiet: int = 0) -> str:
+def shown_status(status: str, devices: int, priority: int | None, quiet: int) -> str:
     """The status as the owner reads it: without a device, a notification was stored and not delivered.
 
     `quiet` is the number of devices in whose quiet hours it came.
@@ -337,7 +337,7 @@ NEWEST_WITH_TAG = (
 )
 
 
-def newest_with_tag(account_seq: int, tag: str, own_key: int | None = None) -> str | None:
+def newest_with_tag(account_seq: int, tag: str, own_key: int | None) -> str | None:
     """The id of the account's newest notification with a tag, unless that was deleted; `own_key` as above."""
     return select_text(NEWEST_WITH_TAG, (account_seq, tag, own_key))
 

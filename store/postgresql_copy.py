@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from store.engine import SCHEMA_VERSION, DatabaseRefused, Rows, Table
+from store.engine import SCHEMA_VERSION, DatabaseRefused, Rows, Table, inserting
 from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version
 from store.sqlite import keep_last_seq
 from store.sqlite_file import new_file, tables
@@ -28,7 +28,7 @@ def write_file(connection: Connection, target: Path, changes: Sequence[str]) -> 
         if schema_version(connection) != SCHEMA_VERSION:
             raise DatabaseRefused("The database was upgraded by a newer Pocketbell: make the backup with that one.")
         for table in tables():
-            file.executemany(table.inserting, _rows(connection, table))
+            file.executemany(inserting(table.name, table.columns), _rows(connection, table))
             if table.never_reuses:
                 sequence = _run(connection, f"SELECT pg_get_serial_sequence('{table.name}', 'seq')").fetchone()[0]
                 last, was_given = _run(connection, f"SELECT last_value, is_called FROM {sequence}").fetchone()
@@ -60,7 +60,7 @@ def _fill(connection: Connection, table: Table, rows: Rows) -> int:
     while some := list(islice(left, table.rows_at_once)):
         _copy(connection, table, some)
         count += len(some)
-    if table.counts:
+    if table.key == "seq":  # a row without a number gets the next one
         highest = f"greatest({rows.last_seq(table)}, (SELECT max(seq) FROM {table.name}))"
         _run(
             connection,

@@ -26,12 +26,12 @@ class Query(Generic[Row]):
         """All rows."""
         return list(map(self._read, run(self.statement, values)))
 
-    def first(self, values: Values = ()) -> Row | None:
+    def first(self, values: Values) -> Row | None:
         """The first row, or None."""
         row = run(self.statement, values).fetchone()
         return self._read(row) if row else None
 
-    def one(self, values: Values = ()) -> Row:
+    def one(self, values: Values) -> Row:
         """The only row, which exists."""
         return self._read(run(self.statement, values).fetchone())
 
@@ -42,7 +42,7 @@ def select_number(statement: str, values: Values = ()) -> int | None:
     return None if row is None or row[0] is None else int(row[0])
 
 
-def select_text(statement: str, values: Values = ()) -> str | None:
+def select_text(statement: str, values: Values) -> str | None:
     """The text in the first column of the first row; None if it is NULL, or there is no row."""
     row = run(statement, values).fetchone()
     return None if row is None or row[0] is None else str(row[0])

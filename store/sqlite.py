@@ -25,6 +25,7 @@ from store.engine import (
     Values,
     WriteFailed,
     check_part,
+    inserting,
 )
 from store.sqlite_connection import connect, known_errors, run_on
 from store.sqlite_writer import Writer
@@ -226,7 +227,7 @@ def _upgrade(path: Path, migrations: Path, newest: int) -> None:
         with _alone_in(path.parent):
             for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            copy_database(copy, replace=True, schema=version)
+            copy_database(copy, schema=version)
     for step in range(version + 1, newest + 1):
         _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
 
@@ -257,15 +258,13 @@ def statements(script: str) -> Iterator[str]:
         yield statement
 
 
-def copy_database(
-    target: Path, changes: Sequence[str] = (), replace: bool = False, schema: int | None = None
-) -> None:
+def copy_database(target: Path, changes: Sequence[str] = (), schema: int | None = None) -> None:
     """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
 
     `changes` are statements that are run in the copy before it is there.
-    With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
+    With `schema` it replaces what is there, unless another process has upgraded the database: it made a copy before.
     """
-    with placed(target, replace, changes) as unfinished:
+    with placed(target, changes, replace=schema is not None) as unfinished:
         run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
         try:
             run("VACUUM INTO ?", (str(unfinished),))
@@ -276,7 +275,7 @@ def copy_database(
 
 
 @contextmanager
-def placed(target: Path, replace: bool = False, changes: Sequence[str] = ()) -> Iterator[Path]:
+def placed(target: Path, changes: Sequence[str], replace: bool = False) -> Iterator[Path]:
     """Where to write a database that becomes `target`, mode 0600, when the block has ended and it is on the disk.
 
     The statements `changes` are run in it first. `FileExistsError` if `target` exists. Nothing happens if there is no
@@ -375,7 +374,9 @@ def fill(rows: Rows) -> dict[str, int]:
         run(f"DELETE FROM {table.name}")
     for table in rows.tables:
         with known_errors():
-            counts[table.name] = connection().executemany(table.inserting, rows.of(table)).rowcount
+            counts[table.name] = (
+                connection().executemany(inserting(table.name, table.columns), rows.of(table)).rowcount
+            )
         if table.never_reuses:
             keep_last_seq(connection(), table, rows.last_seq(table))
     return counts

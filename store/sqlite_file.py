@@ -43,13 +43,13 @@ def _table(scratch: sqlite3.Connection, name: str, never_reuses: bool) -> Table:
 
 
 @contextmanager
-def new_file(target: Path, changes: Sequence[str] = ()) -> Iterator[sqlite3.Connection]:
+def new_file(target: Path, changes: Sequence[str]) -> Iterator[sqlite3.Connection]:
     """Write a database that becomes `target`, mode 0600, when it is whole and the statements `changes` were run.
 
     `FileExistsError` if `target` exists.
     """
     with (
-        placed(target, changes=changes) as path,
+        placed(target, changes) as path,
         known_errors(),
         closing(sqlite3.connect(path, isolation_level=None)) as file,
     ):
