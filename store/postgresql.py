@@ -41,8 +41,7 @@ TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with 
 POOL_WAIT_S = 2.0
 READS = ("SELECT", "WITH")
 BEGIN: tuple[str, Values] = ("BEGIN", ())
-LOCK_OF = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, %s)"
-LOCK = LOCK_OF % "CAST(? AS INTEGER)"
+LOCK = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, CAST(? AS INTEGER))"
 COMMIT: tuple[str, Values] = ("COMMIT", ())
 HAD_FAILED = "a statement of the transaction had failed"
 MOST_CONNECTIONS = (
@@ -127,9 +126,7 @@ def _execute(connection: Connection, statement: str, values: Values, before: Seq
         raise failure(connection, error) from None
 
 
-def _begun(
-    statement: str, values: Values | None = None, before: Sequence[tuple[str, Values]] = ()
-) -> tuple[Connection, Result]:
+def _begun(statement: str, values: Values, before: Sequence[tuple[str, Values]] = ()) -> tuple[Connection, Result]:
     """A connection of the pool, and the result of the first statements on it, which commit nothing.
 
     That runs again on another connection if this one turns out to be lost.
@@ -143,8 +140,6 @@ def _begun(
             raise WriteFailed("there is no connection to PostgreSQL") from None
         try:
             connection.answer_s = ANSWER_S
-            if values is None:
-                return connection, connection.say(statement)
             return connection, connection.run(statement, values, before)
         except psycopg.Error as error:
             is_lost, why = connection.broken, failure(connection, error)
@@ -196,7 +191,7 @@ def fault() -> str | None:
 
 def copy_database(target: Path, changes: Sequence[str] = ()) -> None:
     """Write a snapshot to an SQLite file, mode 0600; `FileExistsError` if that exists."""
-    connection = _begun(SNAPSHOT)[0]
+    connection, _ = _begun(SNAPSHOT, ())
     try:
         write_file(connection, target, changes)
     finally:
@@ -239,10 +234,12 @@ class _Transaction:
         try:
             for seq in seqs:
                 self._turns.append(_taken_turn(seq))
+            beginning = _beginning(seqs)
             if self._at_once:
-                thread.writing = _begin(seqs)
+                *before, last = beginning
+                thread.writing, _ = _begun(*last, before)
             else:
-                thread.unsent = _beginning(seqs)
+                thread.unsent = beginning
             thread.is_writing, thread.accounts, thread.has_changes = True, seqs, False
         except BaseException as error:
             self._leave(error)
@@ -297,10 +294,6 @@ def _taken_turn(account_seq: int) -> threading.Lock:
 
 def _beginning(account_seqs: Sequence[int]) -> list[tuple[str, Values]]:
     return [BEGIN, *((LOCK, (seq,)) for seq in account_seqs)]
-
-
-def _begin(account_seqs: Sequence[int]) -> Connection:
-    return _begun("; ".join(["BEGIN", *(LOCK_OF % seq for seq in account_seqs)]))[0]
 
 
 def _commit(thread: _Thread) -> None:
