@@ -1,6 +1,7 @@
 """The database: every query, and the one way to write.
 
-What writes is called inside `transaction()`, unless it begins one itself: outside, the engines refuse it.
+What writes is called inside `transaction()`, unless it begins one itself: outside, the engines refuse it. The queries
+of frequent requests are constant SQL. Callers pass the time: nothing here reads a clock, a setting or a request.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The notifications that repeat until they are acknowledged, and their queries. Callers pass the time."""
+"""The notifications that repeat until they are acknowledged, and their queries."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The buttons whose press a device sends to us, the answers, and their queries. Callers pass the time."""
+"""The buttons whose press a device sends to us, the answers, and their queries."""
 
 import json
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The tables of custom metrics and their queries. Callers pass the time.
+"""The tables of custom metrics and their queries.
 
 The time of a value is what its sender says: it may be anywhere up to the year 9999.
 """

@@ -1,7 +1,4 @@
-"""The deliveries of notifications to devices, and the queries of first attempts and retries.
-
-Constant SQL that returns row types. Callers pass the time; nothing here reads a clock or a setting.
-"""
+"""The deliveries of notifications to devices, and the queries of first attempts and retries."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The fallbacks that wait for a notification, and their queries. Callers pass the time."""
+"""The fallbacks that wait for a notification, and their queries."""
 
 import json
 from collections.abc import Iterable

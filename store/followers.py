@@ -1,6 +1,6 @@
 """The table of followers and its queries: who gets a copy of what something sends, and who is invited to.
 
-Callers pass the time. An invitation that nobody accepted counts from `since` on: older ones are as if deleted.
+An invitation that nobody accepted counts from `since` on: older ones are as if deleted.
 """
 
 from typing import NamedTuple

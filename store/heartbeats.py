@@ -1,4 +1,4 @@
-"""The tables of heartbeats and their pings, and their queries. Callers pass the time."""
+"""The tables of heartbeats and their pings, and their queries."""
 
 import json
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The table of held notifications and its queries. Callers pass the time and decide how long something is held.
+"""The table of held notifications and its queries. Callers decide how long something is held.
 
 Those of a sender and a priority are a group: they are released together.
 """

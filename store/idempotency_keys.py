@@ -1,4 +1,4 @@
-"""The Idempotency-Keys of requests to send, and their queries. Callers pass the time."""
+"""The Idempotency-Keys of requests to send, and their queries."""
 
 import json
 from typing import NamedTuple

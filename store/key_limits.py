@@ -1,4 +1,4 @@
-"""The scopes of API keys, and the queries about keys that expire. Callers pass the time."""
+"""The scopes of API keys, and the queries about keys that expire."""
 
 import json
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries.
-
-Callers pass the time.
-"""
+"""The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries."""
 
 import json
 from typing import NamedTuple

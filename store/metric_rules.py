@@ -1,4 +1,4 @@
-"""The tables of rules on metrics and of when they fired, and their queries. Callers pass the time."""
+"""The tables of rules on metrics and of when they fired, and their queries."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

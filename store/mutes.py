@@ -1,4 +1,4 @@
-"""The table of mutes and its queries. Callers pass the time, and decide whether a mute is in force."""
+"""The table of mutes and its queries. Callers decide whether a mute is in force."""
 
 import json
 from typing import Any, NamedTuple

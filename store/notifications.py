@@ -1,8 +1,4 @@
-"""The history: the table of notifications and its queries.
-
-The hot paths of the service: constant SQL that returns row types. Callers pass the time; nothing here reads a clock,
-a setting or a request, and no wire name appears here.
-"""
+"""The history: the table of notifications and its queries, the hot paths of the service. No wire name is here."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The accounts beside each other: how administrators list them, and what ends one. Callers pass the time.
+"""The accounts beside each other: how administrators list them, and what ends one.
 
 Nothing here reads what an account has received.
 """

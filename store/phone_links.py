@@ -1,4 +1,4 @@
-"""Codes that signed-in browsers show for a phone to sign in with; their queries. Callers pass the time."""
+"""Codes that signed-in browsers show for a phone to sign in with; their queries."""
 
 import peewee
 

@@ -1,4 +1,4 @@
-"""The pictures that came with notifications, and their queries. Callers pass the time."""
+"""The pictures that came with notifications, and their queries."""
 
 import json
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""The notifications that are to be sent later: whose are due, and which.
-
-Constant SQL. Callers pass the time; nothing here reads a clock or a setting.
-"""
+"""The notifications that are to be sent later: whose are due, and which."""
 
 import json
 from collections.abc import Collection

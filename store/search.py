@@ -1,4 +1,4 @@
-"""Searching the history: texts in title or body, in any case, with filters. Callers pass the time.
+"""Searching the history: texts in title or body, in any case, with filters.
 
 A search reads rows until it has found a page or has spent its budget, so that no search keeps others waiting.
 """

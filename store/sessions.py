@@ -1,4 +1,4 @@
-"""How an owner gets in: sessions of browsers and one-time links; their queries. Callers pass the time."""
+"""How an owner gets in: sessions of browsers and one-time links; their queries."""
 
 import peewee
 

@@ -1,4 +1,4 @@
-"""The table of notifications that are pushed again at a time that their owner chose. Callers pass the time."""
+"""The table of notifications that are pushed again at a time that their owner chose."""
 
 from store.database import run
 from store.enabled import OF_ENABLED

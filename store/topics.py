@@ -1,7 +1,6 @@
 """Devices that fetch their notifications: found by topic, with the notifications stored for each.
 
-A notification is stored for a device that has a delivery of it. Constant SQL that returns row types. Callers pass the
-time; nothing here reads a clock or a setting.
+A notification is stored for a device that has a delivery of it.
 """
 
 import json
