@@ -95,11 +95,7 @@ class RequestField(NamedTuple):
 
 def _text(longest: int) -> Callable[[Any, str], str]:
     """The check of a text that must not be blank and has at most `longest` characters."""
-
-    def check(sent: Any, name: str) -> str:
-        return checked_length(checked_string(sent, name), name, longest)
-
-    return check
+    return lambda sent, name: checked_length(checked_string(sent, name), name, longest)
 
 
 def checked_priority(sent: Any, name: str) -> int:

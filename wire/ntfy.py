@@ -310,27 +310,23 @@ def attachment(content: Content, url: str | None, expires_at: int) -> dict[str, 
 def message(notification: Recorded, topic: str, attached: dict[str, Any] | None) -> dict[str, Any]:
     """A notification as ntfy's message object, with the buttons that open an address."""
     content = notification.content
-    optional = {
-        "priority": content.priority,
-        "tags": content.tags,
-        "click": content.url,
-        "actions": [
-            {"id": f"{notification.id}-{place}", "action": "view", **action, "clear": False}
-            for place, action in enumerate(content.actions)
-            if "url" in action
-        ],
-        "sequence_id": content.tag,
-        "attachment": attached,
-    }
-    return {
-        "id": notification.id,
-        "time": (content.deliver_at or notification.created_at) // 1_000,
-        "event": "message",
-        "topic": topic,
-        "title": content.title,
-        "message": content.body,
-        **{name: value for name, value in optional.items() if value},
-    }
+    actions = [
+        {"id": f"{notification.id}-{place}", "action": "view", **action, "clear": False}
+        for place, action in enumerate(content.actions)
+        if "url" in action
+    ]
+    at = content.deliver_at or notification.created_at
+    return message_object(notification.id, at, topic, content, actions, attached)
+
+
+def message_object(
+    id_: str, at: int, topic: str, content: Content, actions: list[dict[str, Any]], attached: dict[str, Any] | None
+) -> dict[str, Any]:
+    """A message object of this time (ms), without what is not set; the content's tag is its sequence."""
+    optional: dict[str, Any] = {"priority": content.priority, "tags": list(content.tags), "click": content.url}
+    optional |= {"actions": actions, "sequence_id": content.tag, "attachment": attached}
+    always = {"id": id_, "time": at // 1_000, "event": "message", "topic": topic, "title": content.title}
+    return {**always, "message": content.body, **{name: value for name, value in optional.items() if value}}
 
 
 def fitted(answer: dict[str, Any], most: int = MAX_ANSWER_BYTES) -> dict[str, Any]:

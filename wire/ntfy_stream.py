@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from wire.json_text import as_json
 from wire.notification import DEFAULT_PRIORITY, Content
-from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication
+from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication, message_object
 
 POLL, SINCE, ID = ("x-poll", "poll", "po"), ("x-since", "since", "si"), ("x-id", "id")
 YES = ("1", "yes", "true")
@@ -114,21 +114,9 @@ class Shape(NamedTuple):
 
 def message(of: Shape, content: Content, actions: list[Message], attached: Message | None) -> Message:
     """A notification as the app reads it; `content` is as it may be shown."""
-    shown = {
-        "id": f"{of.id}-{of.version}" if of.version else of.id,  # the app drops a message whose id it knows
-        "time": of.begun_at // 1000,
-        "event": "message",
-        "topic": of.topic,
-        "title": content.title,
-        "message": content.body,
-        "priority": content.priority or DEFAULT_PRIORITY,
-        "tags": list(content.tags),
-        "click": content.url,
-        "actions": actions,
-        "sequence_id": content.tag or of.id,
-        "attachment": attached,
-    }
-    return {name: value for name, value in shown.items() if value not in (None, [])}
+    id_ = f"{of.id}-{of.version}" if of.version else of.id  # the app drops a message whose id it knows
+    content = content._replace(priority=content.priority or DEFAULT_PRIORITY, tag=content.tag or of.id)
+    return message_object(id_, of.begun_at, of.topic, content, actions, attached)
 
 
 def action(place: int, label: str, url: str, is_sent: bool) -> Message:
