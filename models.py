@@ -44,6 +44,12 @@ class Model(peewee.Model):
         """Delete the rows with these numbers."""
         run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
 
+    @classmethod
+    def delete_some(cls, account_seq: int, limit: int) -> int:
+        """Delete at most `limit` rows of the account, which is deleted; returns how many."""
+        some = f"SELECT seq FROM {cls._meta.table_name} WHERE account_seq = ? LIMIT ?"
+        return run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN ({some})", (account_seq, limit)).rowcount
+
 
 def _change(row: Model, values: dict[str, Any]) -> None:
     for column, value in values.items():
@@ -208,12 +214,6 @@ class ApiKey(Model):
     def purgeable(cls, account_seq: int, revoked_before: int, used_before: int, limit: int) -> list[int]:
         """At most `limit` keys (their seqs) revoked and last used before these times that added no device."""
         return select_numbers(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))
-
-    @classmethod
-    def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete at most `limit` revoked keys of the account; returns how many."""
-        some = "SELECT seq FROM api_key WHERE account_seq = ? AND revoked_at IS NOT NULL LIMIT ?"
-        return run(f"DELETE FROM api_key WHERE seq IN ({some})", (account_seq, limit)).rowcount
 
 
 class Alert(Model):
@@ -434,9 +434,3 @@ class Device(Model):
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
         """The seqs of devices removed before `before` and the oldest notification, without the last removed one."""
         return select_numbers(cls.PURGEABLE, {"account": account_seq, "before": before, "limit": limit})
-
-    @classmethod
-    def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete at most `limit` devices of the account; returns how many."""
-        some = "SELECT seq FROM device WHERE account_seq = ? LIMIT ?"
-        return run(f"DELETE FROM device WHERE seq IN ({some})", (account_seq, limit)).rowcount
