@@ -9,8 +9,7 @@ import secrets
 
 from models import Account, sha256_of
 from store.database import transaction
-from store.phone_links import PhoneLink
-from store.sessions import Session
+from store.sessions import PhoneLink, Session
 from wire.errors import Refused
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: nothing that looks like something else

@@ -6,7 +6,7 @@ import pytest
 
 from core import phone_links
 from process import clock
-from store.phone_links import PhoneLink
+from store.sessions import PhoneLink
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.pages import PUBLIC, Page, Visitor, signed_in
 from tests.support.rows import each

@@ -8,8 +8,7 @@ from core import accounts, metric_rules, phone_links
 from models import Account, sha256_of
 from process import clock
 from store.database import EVERYBODY, run, transaction
-from store.phone_links import PhoneLink
-from store.sessions import Session
+from store.sessions import PhoneLink, Session
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.alarms import ring
 from tests.support.commands import lines_of
