@@ -17,7 +17,7 @@ from process import clock
 from providers import PROVIDERS, transport
 from providers.base import Message, Outcome, Provider, Push, Unavailable
 from providers.webpush import WebPush
-from store import database, notifications
+from store import database, notifications, server_notes
 from wire.notification import Content
 
 CLOCK_TOLERANCE_S = 60
@@ -87,7 +87,7 @@ def _disk(settings: Settings) -> tuple[str, str]:
 def _database(settings: Settings) -> tuple[str, str]:
     if fault := database.fault():
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
-    database.try_writing()
+    server_notes.try_writing()
     if not isinstance(settings.database, Path):
         return _database_server(settings, settings.database)
     file = settings.database.resolve()

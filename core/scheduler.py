@@ -34,7 +34,8 @@ from core import (
 from models import ApiKey
 from process import clock, counters
 from process.faults import log_fault
-from store.database import WriteFailed, answers, close_unneeded, give_back, try_writing, writes_fail
+from store.database import WriteFailed, answers, close_unneeded, give_back, writes_fail
+from store.server_notes import try_writing
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0

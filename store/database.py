@@ -189,15 +189,6 @@ def fill(rows: Rows) -> dict[str, int]:
         raise DatabaseRefused(f"The rows of this file cannot be stored: {error}.") from None
 
 
-def try_writing() -> None:
-    """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
-    with transaction(EVERYBODY):
-        run(
-            "INSERT INTO server_note (name, value) VALUES ('written', '')"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        )
-
-
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
     return _engine.writes_fail()

@@ -6,9 +6,9 @@ Nothing here reads what an account has received.
 from typing import NamedTuple
 
 from models import Account
-from store import followers
+from store import followers, server_notes
 from store.database import run
-from store.rows import Query, columns
+from store.rows import Query, columns, select_number
 
 
 class Person(NamedTuple):
@@ -67,9 +67,6 @@ def end_access(seq: int) -> None:
 
 def delete_rest(seq: int) -> None:
     """Delete an account to which only its counters refer."""
-    run(
-        f"INSERT INTO server_note (name, value) VALUES ('last_account', CAST(({Account.LAST_SEQ}) AS TEXT))"
-        " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    )
+    server_notes.put("last_account", str(select_number(Account.LAST_SEQ)))
     run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
     run("DELETE FROM account WHERE seq = ?", (seq,))

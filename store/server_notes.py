@@ -20,6 +20,11 @@ def put(name: str, value: str) -> None:
         run(PUT, (name, value))
 
 
+def try_writing() -> None:
+    """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
+    put("written", "")
+
+
 def forget(first: str, last: str) -> None:
     """Delete the notes with names from `first` to `last`."""
     run("DELETE FROM server_note WHERE name BETWEEN ? AND ?", (first, last))

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from store import database, sqlite
+from store import database, server_notes, sqlite
 from store.database import DatabaseRefused, ServerUrl
 from tests.support import postgresql as servers
 from tests.support.server import free_port
@@ -44,7 +44,7 @@ def behind_pgbouncer(tmp_path):
 
 def test_in_session_mode_it_does(behind_pgbouncer):
     database.open_database(behind_pgbouncer("session"))
-    database.try_writing()
+    server_notes.try_writing()
 
 
 def test_in_transaction_mode_it_is_refused_because_locks_and_settings_belong_to_a_connection(behind_pgbouncer):

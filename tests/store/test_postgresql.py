@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import models
-from store import alarms, database, deliveries, dialect, notifications, search
+from store import alarms, database, deliveries, dialect, notifications, search, server_notes
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
@@ -289,7 +289,7 @@ def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(ope
         put_later("b")
         put_later("c")
     assert names() == [] and database.writes_fail() and not database.answers()
-    database.try_writing()
+    server_notes.try_writing()
     assert database.answers()
 
 
@@ -367,7 +367,7 @@ def test_the_version_changes_with_each_commit_and_not_without(opened):
 
 
 def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened):
-    for work in (names, database.try_writing):
+    for work in (names, server_notes.try_writing):
         threads = [in_thread(names)[0] for _ in range(4)]
         for thread in threads:
             thread.join()
@@ -416,9 +416,9 @@ def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_a
     monkeypatch.setattr(engine, "POOL_WAIT_S", 0.1)
     directory, url = own_server
     database.open_database(url)
-    database.try_writing()
+    server_notes.try_writing()
     servers._command("pg_ctl", "-D", directory / "data", "-m", "fast", "-w", "stop")
-    for work in (names, database.try_writing):
+    for work in (names, server_notes.try_writing):
         with pytest.raises(WriteFailed):
             work()
     assert not database.answers()
@@ -426,7 +426,7 @@ def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_a
 
     def writes_again():
         with contextlib.suppress(WriteFailed):
-            database.try_writing()
+            server_notes.try_writing()
         return database.answers()
 
     wait_until(writes_again)
@@ -485,7 +485,7 @@ def test_a_failed_later_statement_undoes_the_transaction_and_raises(opened, at_o
         if not is_last:
             names()
     assert names() == [] and called == []
-    database.try_writing()
+    server_notes.try_writing()
 
 
 @pytest.mark.parametrize("asks_first", [True, False])
