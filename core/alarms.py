@@ -119,7 +119,6 @@ def repeat_due(now: int) -> None:
 
 
 def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
-    """Claim these alarms of an account, make their pushes, and note the outcomes."""
     turns = _claimed(account_seq, alarms)
     answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
     answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]

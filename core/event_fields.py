@@ -66,14 +66,11 @@ class Template(NamedTuple):
         return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
 
 
-NOTHING = Content("", "")
-
-
 def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> Content:
     """The content of an event by the alert's templates, as yet without title and body."""
     of_links = alert.url_template or alert.image_template
     if not (of_links or alert.priority_template or alert.tag_template or alert.resolved_when):
-        return NOTHING
+        return Content("", "")
     priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
     url, of_url = url_of(alert.url_template, payload, alert.time_zone)
     image, of_image = url_of(alert.image_template, payload, alert.time_zone)
