@@ -37,21 +37,16 @@ def symbol(name: str, shapes: list[Shape]) -> str:
     return f'<symbol id="{name}" {STYLE}>{path}{others}</symbol>'
 
 
-def main(arguments: list[str]) -> str | None:
+def main(folder: str, *new: str) -> str | None:
     """Write the sprite; returns an error message, or None."""
-    if not arguments:
-        return "Usage: python -m tools.make_icons LUCIDE_STATIC_FOLDER [NEW_ICON...]"
-    folder, names = Path(arguments[0]), ICONS.union(arguments[1:])
-    try:
-        icons: dict[str, list[Shape]] = json.loads((folder / "icon-nodes.json").read_bytes())
-        if unknown := sorted(names - icons.keys()):
-            return f"Not icons of this lucide-static: {', '.join(unknown)}"
-        symbols = "".join(symbol(name, icons[name]) for name in sorted(names))
-        SPRITE.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{symbols}</svg>\n', "utf-8", newline="\n")
-    except (OSError, ValueError) as error:
-        return f"Cannot make {SPRITE.name}: {error}"
+    icons: dict[str, list[Shape]] = json.loads((Path(folder) / "icon-nodes.json").read_bytes())
+    names = ICONS.union(new)
+    if unknown := sorted(names - icons.keys()):
+        return f"Not icons of this lucide-static: {', '.join(unknown)}"
+    symbols = "".join(symbol(name, icons[name]) for name in sorted(names))
+    SPRITE.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{symbols}</svg>\n', "utf-8", newline="\n")
     return None
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))
