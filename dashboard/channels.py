@@ -47,7 +47,7 @@ def set_role(device_id: str) -> Page:
     try:
         device = devices.change_device(current().account.seq, device_id, _role(request.form.get("when", "")))
     except Refused as refused:
-        return devices_page(Problem.of(refused)._replace(field=f"role-{device_id}")), 422
+        return devices_page(Problem.of(refused, f"role-{device_id}")), 422
     return page.back_to(DEVICES, f"This channel now gets {channels.in_words(device.after_s or 0)}.")
 
 

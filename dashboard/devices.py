@@ -149,8 +149,7 @@ def add_fetching() -> Page:
         account_seq, token = current().account.seq, guards.session_token()
         device = devices.add_device_to_show(account_seq, registration, token, clock.now_ms())
     except Refused as refused:
-        problem = Problem.of(refused)._replace(field="fetching-name")
-        return devices_page(problem, fetching_name=typed["name"]), 422
+        return devices_page(Problem.of(refused, "fetching-name"), fetching_name=typed["name"]), 422
     return redirect(f"/app/devices?made={device.id}#subscribe", 303)
 
 
@@ -173,8 +172,7 @@ def rename_device(device_id: str) -> Page:
     try:
         devices.change_device(current().account.seq, device_id, {"name": name})
     except Refused as refused:
-        problem = Problem.of(refused)._replace(field=f"name-{device_id}")
-        return devices_page(problem, new_name=name), 422
+        return devices_page(Problem.of(refused, f"name-{device_id}"), new_name=name), 422
     return page.back_to(DEVICES, "Device renamed.")
 
 
@@ -185,8 +183,7 @@ def set_priority(device_id: str) -> Page:
         least = checked_priority(word, "The priority")
         device = devices.change_device(current().account.seq, device_id, {"minPriority": least})
     except Refused as refused:
-        problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
-        return devices_page(problem), 422
+        return devices_page(Problem.of(refused, f"priority-{device_id}")), 422
     higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
     received = "all priorities" if device.min_priority == MIN_PRIORITY else f"only priority {word}{higher}"
     return page.back_to(DEVICES, f"This device now receives {received}.")

@@ -56,15 +56,16 @@ class Problem(NamedTuple):
     field: str = ""
 
     @classmethod
-    def of(cls, refused: Refused) -> "Problem":
-        """Make a problem of a 400. Other statuses are not about the form, so they are raised again."""
+    def of(cls, refused: Refused, field: str = "") -> "Problem":
+        """Make a problem of a 400, at `field` if given. Others are not about the form, so they are raised again."""
         if refused.status != 400:
             raise refused
+        field = field or refused.field
         for pattern, said in FOR_PEOPLE.items():
             if found := pattern.fullmatch(refused.message):
-                return cls(found.expand(said), refused.field)
+                return cls(found.expand(said), field)
         # Many messages begin with the name of a field, in lower case.
-        return cls(refused.message[:1].upper() + refused.message[1:], refused.field)
+        return cls(refused.message[:1].upper() + refused.message[1:], field)
 
 
 STATIC = Path(__file__).parent.parent / "static"

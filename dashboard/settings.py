@@ -64,7 +64,7 @@ def save_password() -> Page:
     try:
         hashed = accounts.password_hash(new, accounts.KNOWN_BROWSER, account.email)
     except Refused as refused:
-        return show_settings(Problem.of(refused)._replace(field="new")), 422
+        return show_settings(Problem.of(refused, "new")), 422
     accounts.set_password(account, hashed)
     guards.begin_session(account)
     return page.back_to("/app/settings", "Password changed. All other browsers were signed out.")
