@@ -3,15 +3,14 @@
 import json
 from urllib.parse import urlencode
 
-import pytest
-
 from models import Alert, ApiKey, Device
 from store.database import EVERYBODY, run, transaction
 from store.sessions import Session
 from tests.support.accounts import PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER
-from tests.support.hostile import HOSTILE, TOGETHER, in_parts
+from tests.support.hostile import HOSTILE, SHORT, TOGETHER
 from tests.support.pages import Page, Visitor, make_account, setup_link
+from tests.support.rows import each
 
 
 def test_there_are_thirty_hostile_texts():
@@ -44,9 +43,9 @@ def test_hostile_names_texts_and_errors_are_shown_escaped(service, owner):
         assert any(f"Remove {text}" in page.values() for page in hostile)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", TOGETHER)
 def test_a_hostile_search_is_shown_escaped(service, owner, text):
-    service.caller().send(f"a {text} b", "body")
+    sent = service.caller().send(f"a {text} b", "body").json["notification"]["id"]
     terms = ("body", text, "!?", f"!?{text}")
     searched = [owner.page(f"/app/notifications?{urlencode({'search': term})}") for term in terms]
     assert [page.value("search") for page in searched] == list(terms)
@@ -54,6 +53,7 @@ def test_a_hostile_search_is_shown_escaped(service, owner, text):
     assert marks and all(mark in " ".join(text.split()) for mark in marks)
     assert searched[0].titles() == searched[1].titles() == [f"a {' '.join(text.split())} b"]
     assert searched[2].shape == searched[3].shape
+    service.caller().delete(f"/notifications/{sent}")
 
 
 TYPED = [
@@ -64,42 +64,38 @@ TYPED = [
 ]
 
 
-@in_parts
-def test_hostile_input_of_a_form_is_shown_escaped(owner, texts):
+def test_hostile_input_of_a_form_is_shown_escaped(owner):
     for path, field, form in TYPED:
         plain, *hostile = (
             owner.refused(path, {name: value.replace("…", typed) for name, value in form.items()})
-            for typed in ("harmless", *texts)
+            for typed in ("harmless", *SHORT)
         )
-        for text, page in zip(texts, hostile, strict=True):
+        for text, page in zip(SHORT, hostile, strict=True):
             assert page.shape == plain.shape, (path, text)
             assert form[field].replace("…", text) in page.values()
 
 
-@in_parts
-def test_a_hostile_email_address_is_shown_escaped(service, visitor, texts):
+def test_a_hostile_email_address_is_shown_escaped(service, visitor):
     make_account(service)
-    plain, *hostile = (Page(visitor.sign_in(email, "x").text) for email in ("harmless", *texts))
-    for text, page in zip(texts, hostile, strict=True):
+    plain, *hostile = (Page(visitor.sign_in(email, "x").text) for email in ("harmless", *SHORT))
+    for text, page in zip(SHORT, hostile, strict=True):
         assert page.value("email") == text
         assert page.shape == plain.shape and page.text == plain.text, text
 
 
-@in_parts
-def test_hostile_input_on_the_set_up_page_is_shown_escaped(visitor, texts):
+def test_hostile_input_on_the_set_up_page_is_shown_escaped(visitor):
     link = setup_link()
     visitor.get(link)
-    typed = ({"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", *texts))
+    typed = ({"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", *SHORT))
     plain, *hostile = (Page(visitor.post(link, form).text) for form in typed)
-    for text, page in zip(texts, hostile, strict=True):
+    for text, page in zip(SHORT, hostile, strict=True):
         assert page.value("email") == text
         assert page.shape == plain.shape, text
 
 
-@in_parts
-def test_an_accounts_hostile_email_address_is_shown_escaped(service, texts):
+def test_an_accounts_hostile_email_address_is_shown_escaped(service):
     shown, _ = [], service.account()  # the first one is an administrator, whose pages have more
-    for local in ("harmless", *("".join(text.split()).replace("@", "").lower() for text in texts)):
+    for local in ("harmless", *("".join(text.split()).replace("@", "").lower() for text in SHORT)):
         address = local + "@x.local"
         printed = service.flask("account", "create", "--", address).output.strip().partition(":8000")[2]
         visitor = Visitor(service)

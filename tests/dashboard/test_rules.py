@@ -8,7 +8,7 @@ from store import custom_metrics, database
 from store import metric_rules as stored_metric_rules
 from store.custom_metrics import MetricValue
 from tests.support.accounts import OTHER, OWNER
-from tests.support.hostile import in_parts
+from tests.support.hostile import SHORT
 from tests.support.pages import drawing, joined
 from tests.support.rows import each
 from tests.support.rules import send
@@ -396,8 +396,7 @@ def test_home_warns_of_rules_that_are_firing(owner):
     assert "above 90 % for 5 min" in owner.page(link).main
 
 
-@in_parts
-def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner, texts):
+def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner):
     def pages(name):
         put(2, project=name, metric=name, name=name, unit=name[:32])
         rule = make("> 1", project=name, metric=name)
@@ -414,7 +413,7 @@ def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner, texts):
         return [*shown, refused]
 
     plain = pages("harmless")
-    for text in texts:
+    for text in SHORT:
         hostile = pages(text.strip())
         for before, after in zip(plain, hostile, strict=True):
             assert after.shape == before.shape, text
