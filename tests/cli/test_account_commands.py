@@ -41,7 +41,7 @@ def test_the_password_on_standard_input_signs_in_with_or_without_a_line_end(serv
     assert sign_in(service, PASSWORD) == 303
 
 
-@pytest.mark.parametrize("password", ["", "\n", "elevenchars", "elevenchars\n", "elevenchars\r\n"])
+@each("password", ["", "\n", "elevenchars", "elevenchars\n", "elevenchars\r\n"])
 def test_a_password_of_less_than_12_characters_is_refused_and_no_account_made(flask, password):
     assert "12 characters" in said(flask("account", "create", OWNER, "--password-stdin", stdin=password))
     assert flask("account", "list").stdout == ""
@@ -72,7 +72,7 @@ def test_an_account_is_starter_unless_told_otherwise(service, options, plan):
     assert service.caller(OWNER).get("/stats").json["stats"]["plan"] == plan
 
 
-@pytest.mark.parametrize("again", [OWNER, "Owner@Example.ORG", f" {OWNER} "])
+@each("again", [OWNER, "Owner@Example.ORG", f" {OWNER} "])
 def test_a_second_account_with_the_same_address_is_refused(owned, again):
     assert OWNER in said(owned("account", "create", again))
     assert len(owned("account", "list").stdout.splitlines()) == 1
@@ -108,7 +108,7 @@ def test_a_changed_plan_holds_from_the_next_request_on(service, owned):
     assert caller.get("/stats").headers["X-RateLimit-Limit"] == "1000"
 
 
-@pytest.mark.parametrize("zone", ["Mars/Base", "europe/nowhere", "../etc/passwd", "UTC\nUTC", "x" * 5000])
+@each("zone", ["Mars/Base", "europe/nowhere", "../etc/passwd", "UTC\nUTC", "x" * 5000])
 def test_an_unknown_time_zone_is_refused_and_the_plan_beside_it_not_taken(owned, zone):
     said(owned("account", "set", OWNER, "--plan", "pro", "--timezone", zone))
     assert "pro" not in owned("account", "list").stdout

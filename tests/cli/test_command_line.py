@@ -143,7 +143,7 @@ def test_backup_overwrites_nothing(owned, tmp_path):
     assert (tmp_path / "precious.db").read_text() == "precious"
 
 
-@pytest.mark.parametrize("target", ["missing/copy.db", "file/copy.db", ".", "", "..", "x" * 300, "missing/.."])
+@each("target", ["missing/copy.db", "file/copy.db", ".", "", "..", "x" * 300, "missing/.."])
 def test_a_backup_that_cannot_be_written_is_an_error_in_one_line(owned, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
@@ -228,7 +228,7 @@ def test_flasks_own_commands_make_no_data(tmp_path):
     assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["--help", "account --help", "account create --help", "key list --help"])
+@each("command", ["--help", "account --help", "account create --help", "key list --help"])
 def test_a_command_that_needs_no_database_makes_none(tmp_path, command):
     result = run_command(tmp_path / "typo", *command.split())
     assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []

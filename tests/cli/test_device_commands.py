@@ -89,7 +89,7 @@ def test_a_device_of_the_ntfy_app_is_answered_with_the_address_to_subscribe_to_a
     assert "Pixel" in owned("device", "list", OWNER).output and topic not in owned("device", "list", OWNER).output
 
 
-@pytest.mark.parametrize("kind, more", [("ntfy", ["token"]), ("apns", [])])
+@each("kind, more", [("ntfy", ["token"]), ("apns", [])])
 def test_a_token_is_given_for_the_devices_that_have_one_alone(owned, kind, more):
     refused = owned("device", "add", OWNER, kind, *more)
     assert refused.exit_code == 2 and f"A device of the kind {kind} takes" in refused.stderr

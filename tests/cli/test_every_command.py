@@ -137,7 +137,7 @@ def test_a_password_is_never_an_argument(owned, command):
     assert owned(*filled(command), "--password", PASSWORD).exit_code == 2
 
 
-@pytest.mark.parametrize("command", NAMED)
+@each("command", NAMED)
 def test_a_name_breaks_no_line_of_a_list_and_is_a_text_of_1_to_100_characters(full, command):
     names = UNRULY[:3]
     for name in names:

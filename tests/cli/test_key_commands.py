@@ -1,9 +1,8 @@
 """`flask key`: create, list, revoke."""
 
-import pytest
-
 from tests.support.accounts import OWNER
 from tests.support.commands import FULL_KEY, key_columns, printed, said
+from tests.support.rows import each
 
 
 def test_key_create_prints_the_full_key_alone(owned):
@@ -45,7 +44,7 @@ def test_a_key_is_made_with_its_scope_and_expiry_which_the_list_then_shows(owned
     assert (scope, expires) == ("send", "2027-02-19T10:00:00Z")
 
 
-@pytest.mark.parametrize(
+@each(
     "options, sentence",
     [
         (["--scope", "admin"], "scope must be full, send or read."),

@@ -115,13 +115,13 @@ def test_what_is_wrong_is_an_error_in_one_line_and_mutes_nothing(service, owner,
     assert mutes(owner) == []
 
 
-@pytest.mark.parametrize("args", [("all",), ("all", "1h", "--until", "2026-11-22T07:00"), ()])
+@each("args", [("all",), ("all", "1h", "--until", "2026-11-22T07:00"), ()])
 def test_a_mute_needs_either_a_duration_or_an_end(service, owner, args):
     assert service.flask(*MUTE, *args).exit_code == 2
     assert mutes(owner) == []
 
 
-@pytest.mark.parametrize("args", [(), ("--until", "2026-11-22T07:00")])
+@each("args", [(), ("--until", "2026-11-22T07:00")])
 def test_a_mute_that_comes_again_needs_a_duration(service, owner, args):
     refused = service.flask(*MUTE, "all", "--cron", "0 2 * * *", *args)
     assert (refused.exit_code, "Use --cron with a DURATION" in refused.output) == (2, True)

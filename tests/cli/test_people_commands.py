@@ -7,6 +7,7 @@ import pytest
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.commands import lines_of, printed, said
 from tests.support.pages import Visitor
+from tests.support.rows import each
 
 LAST = "This is the last administrator who can sign in."
 
@@ -72,7 +73,7 @@ def test_a_refused_change_of_the_role_leaves_the_plan_as_it_was(owned):
     assert lines_of(owned, "account", "list")[0][1] == "starter"
 
 
-@pytest.mark.parametrize("command", ["account set EMAIL --password-link", "send EMAIL title body"])
+@each("command", ["account set EMAIL --password-link", "send EMAIL title body"])
 def test_what_cannot_reach_a_disabled_account_says_so(second, command):
     second.flask("account", "disable", OTHER)
     assert f"{OTHER} is disabled" in said(second.flask(*command.replace("EMAIL", OTHER).split()))

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from core.metric_rules import MAX_RULES
 from tests.support.heartbeats import EMAIL
 from tests.support.rows import each
@@ -123,7 +121,7 @@ def test_an_invalid_rule_is_refused_in_a_short_line(service, owner, words, says)
 
 
 @each("name", ["", " ", "x" * 101, "a\0b"])
-@pytest.mark.parametrize("place", ["project", "metric"])
+@each("place", ["project", "metric"])
 def test_names_have_1_to_100_characters(service, owner, place, name):
     result = create(service, "> 90", **{place: name})
     assert result.exit_code == 1 and result.output.startswith(f"Error: {place} ") and result.output.count("\n") == 1

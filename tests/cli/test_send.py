@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.accounts import OWNER, account_set
+from tests.support.rows import each
 from tests.support.times import utc
 
 
@@ -65,15 +66,13 @@ def test_send_can_be_scheduled(service, owner, send, browser, typed, at):
     assert browser.pushes == []
 
 
-@pytest.mark.parametrize(
-    "piped, body", [("one\ntwo\n", "one\ntwo"), ("é\r\n", "é"), ("b" * 10_000 + "\n", "b" * 10_000)]
-)
+@each("piped, body", [("one\ntwo\n", "one\ntwo"), ("é\r\n", "é"), ("b" * 10_000 + "\n", "b" * 10_000)])
 def test_without_a_body_it_is_read_from_standard_input(owner, send, piped, body):
     assert send("t", stdin=piped).exit_code == 0
     assert owner.listed()[0]["body"] == body
 
 
-@pytest.mark.parametrize(
+@each(
     "args, stdin, sentence",
     [
         (("", "b"), None, "title must not be blank"),
@@ -99,7 +98,7 @@ def test_a_wrong_option_is_one_line_on_stderr(owner, send, args, stdin, sentence
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize("priority", ["0", "6", "max", "", "４"])
+@each("priority", ["0", "6", "max", "", "４"])
 def test_a_wrong_priority_is_a_wrong_usage(owner, send, priority):
     assert send("t", "b", "--priority", priority).exit_code == 2
     assert owner.listed() == []
@@ -131,8 +130,6 @@ def test_a_device_is_given_quiet_hours(service, owner, send, browser):
     assert "quietHours" not in owner.get("/devices").json["devices"][0]
 
 
-@pytest.mark.parametrize(
-    "args, status", [(("x", "--min-priority", "4"), 1), (("x",), 2), (("x", "--min-priority", "9"), 2)]
-)
+@each("args, status", [(("x", "--min-priority", "4"), 1), (("x",), 2), (("x", "--min-priority", "9"), 2)])
 def test_a_device_is_set_only_if_it_is_there_and_something_is_said(service, owner, args, status):
     assert service.flask("device", "set", OWNER, *args).exit_code == status

@@ -12,6 +12,7 @@ from tests.support.devices import subscribe
 from tests.support.ntfy_app import add_phone
 from tests.support.outcomes import pass_time
 from tests.support.push_service import Answer
+from tests.support.rows import each
 
 
 @pytest.fixture
@@ -336,7 +337,7 @@ def test_the_role_can_be_changed(owner, hook, changes, role, after_s):
     assert (changed["role"], changed["afterS"]) == (role, after_s)
 
 
-@pytest.mark.parametrize(
+@each(
     "field, value, error",
     [
         ("role", "sometimes", 'role must be "always" or "fallback".'),

@@ -5,6 +5,7 @@ import pytest
 from core import accounts, alerts, heartbeats, metric_rules, presets
 from core.definitions import ALERT, HEARTBEAT, KINDS, RULE, account_change, account_fields, checked_account
 from process import clock
+from tests.support.rows import each
 from wire.errors import Refused
 
 FULL = {
@@ -118,7 +119,7 @@ def test_a_preset_keeps_the_look_that_an_alerts_owner_chose(owned):
     assert changed(ALERT, owned, alert, preset="grafana").icon == "server"
 
 
-@pytest.mark.parametrize("nothing", [None, ""])
+@each("nothing", [None, ""])
 def test_null_and_an_empty_text_take_a_template_away(owned, nothing):
     alert, _ = put(ALERT, owned, FULL[ALERT])
     cleared = ALERT.fields_of(changed(ALERT, owned, alert, **dict.fromkeys(ALERT.optional, nothing)))

@@ -11,6 +11,7 @@ from store.senders import Owner
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
 from tests.support.postgresql import sqlite_only
+from tests.support.rows import each
 from tests.support.tables import copy_first_row, query
 from tests.support.times import DAY_S
 from wire.errors import Refused
@@ -181,7 +182,7 @@ def test_a_whole_project_is_deleted(service, owner):
     assert series(service) == [(1, "q", "a")]
 
 
-@pytest.mark.parametrize("args, words", [(("p", "x"), 'metric "x" in the project "p"'), (("x",), 'project "x"')])
+@each("args, words", [(("p", "x"), 'metric "x" in the project "p"'), (("x",), 'project "x"')])
 def test_deleting_an_unknown_metric_names_it(service, owner, args, words):
     put(1, "p", "a")
     assert words in said(service.flask("metric", "delete", OWNER, *args))

@@ -16,6 +16,7 @@ from tests.support.checks import seen
 from tests.support.forks import Fork
 from tests.support.pages import make_account
 from tests.support.postgresql import sqlite_only
+from tests.support.rows import each
 from tests.support.server import BIN, NO_FILE, ROOT, finished, free_port, serving
 
 
@@ -76,7 +77,7 @@ def test_listening_on_every_address_is_a_warning(service):
     assert level == "look" and "proxy" in words
 
 
-@pytest.mark.parametrize("key, level", [("x" * 15, "look"), ("x" * 16, "ok")])
+@each("key, level", [("x" * 15, "look"), ("x" * 16, "ok")])
 def test_a_guessable_secret_key_is_a_warning(service, key, level):
     seen_level, words = seen(service, "SECRET_KEY", SECRET_KEY=key)
     assert seen_level == level and key not in words
@@ -159,7 +160,7 @@ def test_a_clock_that_is_behind_the_history_is_bad(service, owner, moved_clock):
     assert level == "bad" and "behind the newest notification" in words
 
 
-@pytest.mark.parametrize("seconds, words", [(6, "by PostgreSQL's it is 6 s ahead"), (-90, "it is 90 s behind")])
+@each("seconds, words", [(6, "by PostgreSQL's it is 6 s ahead"), (-90, "it is 90 s behind")])
 def test_a_clock_that_differs_from_the_database_servers_is_bad(service, server_clock, seconds, words):
     server_clock(seconds)
     level, said = seen(service, "clock")
@@ -174,9 +175,7 @@ def test_the_database_server_says_what_time_it_is(service):
     )
 
 
-@pytest.mark.parametrize(
-    "advance_s, level, words", [(0, "ok", "right"), (90, "bad", "90 s ahead"), (-90, "bad", "90 s b")]
-)
+@each("advance_s, level, words", [(0, "ok", "right"), (90, "bad", "90 s ahead"), (-90, "bad", "90 s b")])
 def test_the_clock_is_compared_with_a_push_service(
     service, neighbour, moved_clock, server_clock, advance_s, level, words
 ):
@@ -190,7 +189,7 @@ def test_an_uncheckable_clock_is_a_warning(service, server_clock):
     assert seen(service, "clock", WEBPUSH_HOSTS=f"http://127.0.0.1:{free_port()}")[0] == "look"
 
 
-@pytest.mark.parametrize(
+@each(
     "status, body, level, words",
     [
         (200, b'{"status":"ok"}', "ok", "answers."),
@@ -205,7 +204,7 @@ def test_the_service_is_asked_whether_it_is_well(service, neighbour, status, bod
     assert found[0] == level and words in found[1]
 
 
-@pytest.mark.parametrize("host, url", [("::1", "http://[::1]:"), ("0.0.0.0", "http://localhost:")])
+@each("host, url", [("::1", "http://[::1]:"), ("0.0.0.0", "http://localhost:")])
 def test_the_service_is_asked_where_it_listens(service, host, url):
     assert seen(service, "service", HOST=host)[1].startswith(url)
 

@@ -7,6 +7,7 @@ from models import Account
 from store import held_notifications
 from tests.support.accounts import OWNER
 from tests.support.holding import MORNING, digest_of, shown, statuses
+from tests.support.rows import each
 from tests.support.times import MINUTE_S
 
 FIELDS = ("--priority", "{{ p }}", "--tag", "{{ t }}")
@@ -19,7 +20,7 @@ def post(hook, message, priority="", **more):
     return answer.json["status"]
 
 
-@pytest.mark.parametrize(
+@each(
     "options, held",
     [((), {2, 3, 4, 5}), ((PASSES,), {2, 3, 4}), ((IGNORES,), set()), (("--follow-quiet-hours",), {2, 3, 4, 5})],
 )
@@ -28,7 +29,7 @@ def test_quiet_hours_hold_each_priority_by_the_alerts_options(service, owner, ni
     assert {number for number in range(1, 6) if post(hook, "a", number) == "held"} == held
 
 
-@pytest.mark.parametrize("options", [(), (PASSES,), (IGNORES,)])
+@each("options", [(), (PASSES,), (IGNORES,)])
 def test_a_frequency_holds_normal_and_low_priorities_only(service, owner, options):
     hook = service.alert(*FIELDS, "--frequency", "1d", *options)
     assert [number for number in range(1, 6) if post(hook, "a", number) == "held"] == [2, 3]

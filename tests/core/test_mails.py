@@ -284,7 +284,7 @@ def test_doctor_connects_and_signs_in_and_mails_nothing(service, mail_server):
     assert mail_server.connections and not mail_server.got
 
 
-@pytest.mark.parametrize(
+@each(
     "behaves, at, said",
     [
         ("535", "AUTH", "The mail server refused name or password (535). Check SMTP_URL."),

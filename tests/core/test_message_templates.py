@@ -386,7 +386,7 @@ def test_a_thousand_placeholders_over_a_huge_payload_are_cut_to_the_limit(huge, 
     assert (text[:10], len(text), text[-1]) == (begins, 900, "…")
 
 
-@pytest.mark.parametrize(
+@each(
     "placeholder, text",
     [
         ('{{ list | map: "n" }}', "[0,1,2,3,4,5,6,7,8,…"),
@@ -398,7 +398,7 @@ def test_a_filter_that_would_look_at_too_much_may_leave_the_placeholder_visible(
     assert message_templates.fill(placeholder, huge, 20).text in (text, cut(placeholder, 20))
 
 
-@pytest.mark.parametrize(
+@each(
     "costly",
     [
         *['{{ list | map: "n" | size }}', '{{ list | map: "x" }}', '{{ list | join: "" | size }}'],

@@ -9,6 +9,7 @@ from core import proxies
 from store import server_notes
 from tests.support.checks import seen
 from tests.support.pages import signed_in
+from tests.support.rows import each
 from tests.support.times import DAY_S
 
 LISTED, STRANGER, PROXY = "127.0.0.1", "203.0.113.9", "10.0.0.2"
@@ -27,8 +28,8 @@ def note(now):
 # --- * ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["*", "0.0.0.0/0,::/0"])
-@pytest.mark.parametrize("peer", [LISTED, STRANGER, "2001:db8::1"])
+@each("value", ["*", "0.0.0.0/0,::/0"])
+@each("peer", [LISTED, STRANGER, "2001:db8::1"])
 def test_a_trusted_star_takes_the_last_entry_as_the_sender(make_service, value, peer):
     make_service(FORWARDED_ALLOW_IPS=value)
     for forwarded in ("198.51.100.7", "1.1.1.1, 198.51.100.7", "127.0.0.1,10.0.0.1,198.51.100.7"):
@@ -56,7 +57,7 @@ def test_trusting_every_proxy_is_a_warning(make_service):
     assert "FORWARDED_ALLOW_IPS is *" in signed_in(service).page("/app/").text
 
 
-@pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3", "fd00::1"])
+@each("address", ["10.1.2.3", "::ffff:10.1.2.3", "fd00::1"])
 def test_gunicorn_believes_a_listed_proxy_on_a_socket_of_ipv6_too(make_service, address):
     listed = make_service(FORWARDED_ALLOW_IPS="10.0.0.0/8, fd00::1").settings.trusted_proxies
     networks = [ip_network(one) for one in proxies.with_mapped(listed)]

@@ -12,6 +12,7 @@ from core.runs import grouped
 from process.clock import HOUR_MS
 from store.history import Outline
 from store.search import Found, Span, Wanted
+from tests.support.rows import each
 from tests.support.times import utc
 
 ZONE = "Europe/Berlin"
@@ -59,7 +60,7 @@ def test_consecutive_alike_notifications_are_one_run_and_no_others_are(drawn):
     assert all(len(grouped((before[-1], after[0]), ZONE)) == 2 for before, after in pairwise(found))
 
 
-@pytest.mark.parametrize("field", OTHERS)
+@each("field", OTHERS)
 def test_a_changed_title_source_priority_or_day_or_a_waiting_notification_begins_a_run(field):
     other = ALIKE._replace(**{field: OTHERS[field]})
     assert len(grouped([ALIKE, ALIKE], ZONE)) == 1
@@ -70,7 +71,7 @@ def test_two_waiting_notifications_are_two_rows():
     assert len(grouped([ALIKE._replace(is_waiting=1)] * 2, ZONE)) == 2
 
 
-@pytest.mark.parametrize("zone, rows", [("Europe/Berlin", 2), ("UTC", 1)])
+@each("zone, rows", [("Europe/Berlin", 2), ("UTC", 1)])
 def test_a_day_ends_at_midnight_of_the_accounts_zone(zone, rows):
     late, early = utc("2026-11-21T22:59"), utc("2026-11-21T23:01")
     assert len(grouped([ALIKE._replace(created_at=early), ALIKE._replace(created_at=late)], zone)) == rows

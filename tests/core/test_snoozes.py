@@ -10,6 +10,7 @@ from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
+from tests.support.rows import each
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 
@@ -246,7 +247,7 @@ def test_what_cannot_be_pushed_again_is_refused_with_the_reason(service, owner, 
         assert (answer.status_code, part in answer.json["error"]) == (status, True), answer.json
 
 
-@pytest.mark.parametrize("for_s", [59, 604_801, True, 60.0, "60", None, 10**40, -60, [60]])
+@each("for_s", [59, 604_801, True, 60.0, "60", None, 10**40, -60, [60]])
 def test_a_wrong_length_is_refused(owner, browser, for_s):
     answer = owner.post(f"/notifications/{send(owner)}/snooze", {"forS": for_s})
     assert answer.status_code == 400 and "forS" in answer.json["error"]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.value_text import as_text, payload_json
+from tests.support.rows import each
 from tests.support.strategies import ANY_TEXT
 from wire import json_text
 from wire.strict_json import parse_event
@@ -25,7 +26,7 @@ def encoder(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("encoder")
-@pytest.mark.parametrize("sent", PAYLOADS)
+@each("sent", PAYLOADS)
 def test_a_payload_is_kept_as_it_is_shown(sent):
     payload = parse_event(sent.encode())
     assert payload_json(payload).decode() == as_text(payload, 10_000)

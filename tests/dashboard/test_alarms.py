@@ -6,6 +6,7 @@ from store import alarms
 from store.database import EVERYBODY, run, transaction
 from tests.support.alarms import every, ring, rung, send_at
 from tests.support.pages import HISTORY, notification_page
+from tests.support.rows import each
 from tests.support.times import HOUR_S
 
 REPEATS = "Repeats until acknowledged"
@@ -137,7 +138,7 @@ def test_a_notification_is_deleted_after_a_confirmation(owner, caller, browser):
     assert owner.get(f"{HISTORY}/{sent}").status_code == 404
 
 
-@pytest.mark.parametrize("why", ["held", "pending", "repeating"])
+@each("why", ["held", "pending", "repeating"])
 def test_deleting_a_waiting_notification_cancels_it(service, owner, caller, browser, moved_clock, why):
     if why == "held":
         id_ = send_at(caller, moved_clock.ms + 30_000)

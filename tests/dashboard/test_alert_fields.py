@@ -52,7 +52,7 @@ def test_the_fields_are_saved_and_shown_again(alert):
     assert set(saved(alert).values()) == {None}
 
 
-@pytest.mark.parametrize(
+@each(
     "field, wrong", [("priority", "x" * 201), ("url", "{{ a | shout }}"), ("tag", "x" * 201), ("resolved", "state")]
 )
 def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
@@ -63,7 +63,7 @@ def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
     assert saved(alert) == before and alert.preview(**DRAFT | {field: wrong}).json["error"].endswith(".")
 
 
-@pytest.mark.parametrize(
+@each(
     "event, facts",
     [
         ({}, {"priority": "urgent", "url": "https://x.example/7", "tag": "k", "arrival": AT_ONCE}),
@@ -94,7 +94,7 @@ def test_the_preview_says_that_an_urgent_one_repeats(alert):
     assert "repeats" not in previewed(alert, EVENT | {"state": "ok"})
 
 
-@pytest.mark.parametrize(
+@each(
     "option, level, arrival",
     [
         ("--follow-quiet-hours", "urgent", HELD), ("--urgent-passes-quiet-hours", "urgent", AT_ONCE),
@@ -227,7 +227,7 @@ def test_an_alert_older_than_the_fields_of_its_preset_is_still_proposed_another_
     assert changed.tag_template == presets.of("alertmanager").tag != ""
 
 
-@pytest.mark.parametrize("field", COLUMNS)
+@each("field", COLUMNS)
 def test_a_preset_is_not_proposed_if_the_owner_wrote_a_field(owner, field):
     alert = made_from(owner, "json")
     with transaction(EVERYBODY):

@@ -12,6 +12,7 @@ from store.database import run
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import signed_in
+from tests.support.rows import each
 from tests.support.times import HOUR_S, MINUTE_S
 
 # --- the last payload ---------------------------------------------------------------------------------------
@@ -47,7 +48,7 @@ def test_a_payload_with_characters_that_cannot_be_stored_is_kept_as_delivered(al
     assert alert.kept == '{"a":"x\ufffdy\ufffdz"}' and preview_of(alert.page) == in_history(alert.owner)
 
 
-@pytest.mark.parametrize("character", ["x", "ü", "🔥"])
+@each("character", ["x", "ü", "🔥"])
 def test_a_payload_of_64_kb_is_kept_and_a_larger_one_not(alert, character):
     room = KEPT_BYTES - len('{"a":""}')
     fits = character * (room // len(character.encode()))
@@ -241,7 +242,7 @@ def test_a_recent_request_leads_to_its_notification_as_long_as_that_is_there(ale
     assert made not in alert.owner.get(f"{alert.path}?tab=activity").text and len(alert.seen) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     "compact, lines",
     [
         ('{"a":[1.5,{"b":",{[:\\"]"}],"c":{}}',

@@ -79,13 +79,13 @@ def test_pasted_json_that_is_none_is_refused_with_a_sentence(alert, payload):
         ]
 
 
-@pytest.mark.parametrize("sent", ["[]", "{", '{"title": 1}', '{"payload": {}}', ""])
+@each("sent", ["[]", "{", '{"title": 1}', '{"payload": {}}', ""])
 def test_a_preview_that_is_asked_for_wrongly_is_refused(alert, sent):
     answer = alert.owner.post(f"{alert.path}/preview", sent, content_type="application/json")
     assert answer.status_code == 400 and answer.json["error"].endswith(".")
 
 
-@pytest.mark.parametrize("field", ["title", "body"])
+@each("field", ["title", "body"])
 def test_an_unknown_filter_is_refused_by_its_name(alert, field):
     draft = {"title": "t", "body": "b", field: "{{ a | shout }}"}
     by_script = alert.preview(**draft).json
@@ -104,8 +104,8 @@ WARNED = [
 ]
 
 
-@pytest.mark.parametrize("field", ["title", "body"])
-@pytest.mark.parametrize("text, warning", WARNED)
+@each("field", ["title", "body"])
+@each("text, warning", WARNED)
 def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text, warning):
     page = alert.owner.done(alert.path, {"title": "t", "body": "b", field: f"a {text}"})
     said = page.said("status")
@@ -148,7 +148,7 @@ def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert)
     assert told == [["{{ }}", "the name of a variable is missing."]]
 
 
-@pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])
+@each("field, longest", [("title", 1000), ("body", 10_000)])
 def test_a_template_that_is_too_long_is_refused(alert, field, longest):
     draft = {"title": "t", "body": "b", field: "x" * (longest + 1)}
     assert str(longest) in alert.preview(**draft).json["error"]

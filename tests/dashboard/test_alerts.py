@@ -107,7 +107,7 @@ def test_an_alert_switched_in_the_list_leads_back_to_the_list(alert):
     assert answer.location == "/app/alerts" and not alert.row.is_active
 
 
-@pytest.mark.parametrize("asked, led_to", [("activity", "activity"), ("x&y=\r\n", "message"), ("", "message")])
+@each("asked, led_to", [("activity", "activity"), ("x&y=\r\n", "message"), ("", "message")])
 def test_an_alert_switched_on_its_page_leads_back_to_that_part(alert, asked, led_to):
     answer = alert.owner.post(f"{alert.path}/switch", {"on": "0", "tab": asked})
     assert answer.location == f"{alert.path}?tab={led_to}"

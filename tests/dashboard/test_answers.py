@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.pages import Page, notification_page
+from tests.support.rows import each
 from tests.support.tables import everything
 from tests.support.times import DAY_S
 
@@ -63,7 +64,7 @@ def test_the_second_answer_is_refused_with_a_sentence(service, owner, caller, br
     assert page.said("alert") == ["This was already answered."] and answer_of(caller, asked)["label"] == "Yes"
 
 
-@pytest.mark.parametrize("position", [None, "", "1", "3", "-1", "00", "x", "٢", "9" * 5000])
+@each("position", [None, "", "1", "3", "-1", "00", "x", "٢", "9" * 5000])
 def test_what_is_no_answer_is_refused(owner, caller, asked, position):
     before = everything()
     refused = answer(owner, asked, **({} if position is None else {"position": position}))

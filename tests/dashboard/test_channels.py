@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.channels import confirm_path, confirmed, mail_service
 from tests.support.pages import signed_in
+from tests.support.rows import each
 
 CHANNEL = "/app/devices/channel"
 
@@ -76,7 +77,7 @@ def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service
     assert "This address gets no more mails." in service.client.post(path).text
 
 
-@pytest.mark.parametrize(
+@each(
     "form, said",
     [
         ({"kind": "webhook", "url": "http://10.0.0.1/"}, "url is not permitted"),

@@ -100,13 +100,13 @@ def test_a_visit_with_the_token_of_another_accounts_device_leaves_that_one(servi
     assert everything()["device"][:1] == before
 
 
-@pytest.mark.parametrize("token", ["", "x", "A" * 43, "é", "\ufeff", "x" * 5000, None])
+@each("token", ["", "x", "A" * 43, "é", "\ufeff", "x" * 5000, None])
 def test_a_browser_whose_token_fits_no_device_gets_another(owner, browser, token):
     answer = owner.enable(browser, only_known=True, token=token)
     assert answer.status_code == 201 and len(answer.json["token"]) == 43
 
 
-@pytest.mark.parametrize("token", [1, True, [], {}])
+@each("token", [1, True, [], {}])
 def test_a_token_that_is_no_text_is_refused(owner, browser, token):
     before = everything()
     assert owner.enable(browser, token=token).status_code == 400
@@ -267,7 +267,7 @@ def test_a_device_is_renamed(service, owner, browser):
     assert page.section("Küche 📱") and "Chrome on Linux" not in page.text
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "\0", "a\0b"])
+@each("name", ["", "   ", "x" * 101, "\0", "a\0b"])
 def test_a_bad_name_is_refused_with_a_sentence_and_changes_nothing(service, owner, browser, name):
     device_id, before = only_id(service), everything()
     (said,) = owner.refused(f"/app/devices/{device_id}/rename", {"name": name}).said("alert")
@@ -331,7 +331,7 @@ def test_without_a_provider_of_native_apps_there_is_no_form_for_tokens(owner):
     assert owner.page("/app/devices").forms("/devices/token") == []
 
 
-@pytest.mark.parametrize("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
+@each("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
 def test_a_token_of_a_kind_that_is_not_configured_is_refused_with_a_sentence(service, owner, kind, name):
     (said,) = owner.refused("/app/devices/token", {"kind": kind, "token": APNS}).said("alert")
     assert said.startswith(f"{name} is not configured on this server") and device_ids(service) == []

@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.accounts import OWNER
 from tests.support.pages import HISTORY, device_ids, notification_page
+from tests.support.rows import each
 
 URL = "https://nas.example.org/a?b=1&c=%22"
 
@@ -104,7 +105,7 @@ def test_the_history_is_filtered_by_priority(owner, caller):
     assert len(owner.page(f"{HISTORY}?priority=").rows()) == 6
 
 
-@pytest.mark.parametrize("wrong", ["3", "max", "URGENT", "'", "%00"])
+@each("wrong", ["3", "max", "URGENT", "'", "%00"])
 def test_an_invalid_priority_filter_is_refused_on_the_page(owner, caller, wrong):
     answer = owner.get(f"{HISTORY}?priority={wrong}")
     assert answer.status_code == 400 and "The priority must be one of min, low" in answer.text
@@ -141,7 +142,7 @@ def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
     assert "Only priority" not in page.main and "receives all priorities" in page.text
 
 
-@pytest.mark.parametrize("wrong", ["", "3x", "max"])
+@each("wrong", ["", "3x", "max"])
 def test_a_wrong_least_priority_is_refused_on_the_page(service, owner, browser, wrong):
     answer = owner.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": wrong})
     assert answer.status_code == 422 and "The priority must be" in answer.text

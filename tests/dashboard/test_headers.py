@@ -3,8 +3,6 @@
 import hashlib
 import re
 
-import pytest
-
 from tests.support.forms import PAGES_OF_THE_OWNER
 from tests.support.hostile import POLICY
 from tests.support.pages import Visitor, make_account, setup_link
@@ -131,7 +129,7 @@ def test_the_cookie_of_a_session_outlives_the_browser_by_90_days(service, visito
     assert set(words) == {"httponly", "path", "samesite", "expires"}
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1/stats", "/api/v1/nothing", "/nothing", "/p/abcdefg"])
+@each("path", ["/", "/healthz", "/api/v1/stats", "/api/v1/nothing", "/nothing", "/p/abcdefg"])
 def test_outside_the_pages_there_are_no_cookies(owner, path):
     assert owner.get(path).headers.getlist("Set-Cookie") == []
     assert owner.post(path).headers.getlist("Set-Cookie") == []

@@ -72,7 +72,7 @@ def test_only_the_matches_are_marked(owner, caller):
     assert owner.page(HISTORY).texts_of("mark") == []
 
 
-@pytest.mark.parametrize("term, marked", [("strasse", "Straße"), ("SS", "ß"), ("ﬁ", "fi"), ("İ", "İ")])
+@each("term, marked", [("strasse", "Straße"), ("SS", "ß"), ("ﬁ", "fi"), ("İ", "İ")])
 def test_a_match_is_marked_in_its_own_case(owner, caller, term, marked):
     """Case folding may compare a letter as another one, or as two."""
     caller.send("x", f"vor der {marked} nach")
@@ -271,7 +271,7 @@ def test_the_first_and_last_days_of_the_calendar_break_no_page(service, owner, d
     assert owner.get(address(day=day)).status_code in (200, 400)
 
 
-@pytest.mark.parametrize("before", ["0", "1", "9" * 18])
+@each("before", ["0", "1", "9" * 18])
 def test_a_page_may_begin_at_any_number(owner, caller, before):
     caller.send()
     assert len(owner.page(address(before=before)).rows()) == (before == "9" * 18)
@@ -323,7 +323,7 @@ def test_a_search_that_reached_its_work_limit_continues_by_the_link(owner, calle
     assert all_pages(owner, address(search="needle")) == ids[:1]
 
 
-@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365)])
+@each("plan, days", [("starter", 30), ("pro", 365)])
 def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, moved_clock, plan, days):
     account_set(service, "--plan", plan)
     old = caller.send("old").json["notification"]["id"]
@@ -341,7 +341,7 @@ def test_a_notification_chosen_twice_is_deleted_once(owner, caller):
     assert "1 notification deleted" in owner.done(f"{HISTORY}/delete", {"id": [id_, id_], "confirmed": "1"}).text
 
 
-@pytest.mark.parametrize("action", ["delete", "acknowledge"])
+@each("action", ["delete", "acknowledge"])
 def test_unknown_ids_among_several_chosen_are_skipped(owner, caller, action):
     caller.send()
     chosen = {"id": ["", "x", "\0", "a\0", "0" * 32], "confirmed": "1"}

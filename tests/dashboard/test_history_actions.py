@@ -4,8 +4,6 @@ import csv
 from io import StringIO
 from urllib.parse import urlencode
 
-import pytest
-
 import dashboard
 from tests.support.accounts import account_set
 from tests.support.alarms import ring
@@ -203,7 +201,7 @@ LINKED = [
 ]
 
 
-@pytest.mark.parametrize("body, addresses", LINKED)
+@each("body, addresses", LINKED)
 def test_only_web_addresses_in_a_text_become_links(owner, caller, body, addresses):
     sent_id = caller.send("x", body).json["notification"]["id"]
     page = notification_page(owner, sent_id)

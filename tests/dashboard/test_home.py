@@ -10,6 +10,7 @@ from tests.support.accounts import OWNER, account_set
 from tests.support.alarms import ring, rung
 from tests.support.heartbeats import Pinged
 from tests.support.pages import Visitor, alone, device_ids, signed_in
+from tests.support.rows import each
 from tests.support.rules import Ruled
 from tests.support.times import HOUR_S, at
 from web import rate_limits
@@ -257,7 +258,7 @@ def test_a_forged_form_does_not_confirm_a_later_device(service, owner):
     assert "Tablet" in str(warnings(owner))
 
 
-@pytest.mark.parametrize("seen", ["", "x", "-1", "1.5", "9" * 40, "\u0663", "0"])
+@each("seen", ["", "x", "-1", "1.5", "9" * 40, "\u0663", "0"])
 def test_a_forged_form_confirms_no_device_and_causes_no_error(service, owner, seen):
     add_by_key(service, "Pixel", "t")
     owner.done("/app/devices/seen", {"seen": seen})
@@ -398,7 +399,7 @@ def test_the_first_steps_tick_themselves(service, owner, push_service):
     assert steps(owner) == 4
 
 
-@pytest.mark.parametrize("path", ["/app/", "/app/devices"])
+@each("path", ["/app/", "/app/devices"])
 def test_only_a_browser_without_javascript_is_told_to_switch_it_on(owner, path):
     page = owner.page(path)
     assert page.texts_of("noscript") == ["To get notifications in this browser, JavaScript must be on."]

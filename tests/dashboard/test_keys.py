@@ -2,12 +2,11 @@
 
 import re
 
-import pytest
-
 from core import api_keys
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import lines_of
 from tests.support.pages import Visitor, make_account
+from tests.support.rows import each
 from tests.support.service import Caller
 
 SOON = "Programs with this key stop working"
@@ -38,7 +37,7 @@ def test_the_page_offers_a_key_that_may_only_send_first(service, owner):
     assert "May send · until" in owner.page("/app/keys").text
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong, sentence",
     [({"scope": "admin"}, "Scope must be full, send or read."), ({"life": "7y"}, "Choose one of these times.")],
 )
@@ -87,7 +86,7 @@ def test_a_new_key_is_shown_only_in_the_session_that_made_it(service, owner, str
     assert full_key_at(owner, path)
 
 
-@pytest.mark.parametrize("made", ["", "0" * 32, "é", "' OR 1", "%00"])
+@each("made", ["", "0" * 32, "é", "' OR 1", "%00"])
 def test_an_address_with_a_forged_key_shows_no_key(owner, made):
     owner.post("/app/keys", {"name": "backup"})
     assert full_key_at(owner, f"/app/keys?made={made}") is None

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-
 from tests.support.accounts import OWNER, account_set
 from tests.support.pages import HISTORY, Page, alone, device_ids, event, notification_page
+from tests.support.rows import each
 from tests.support.times import DAY_S
 from web import rate_limits
 
@@ -42,7 +41,7 @@ def test_a_notification_from_these_pages_says_so(owner):
     assert "Pocketbell" in owner.done("/app/test").texts_of("dd")
 
 
-@pytest.mark.parametrize("tried", ["0" * 32, "x", "%00", "%ff", "1", "x" * 5000])
+@each("tried", ["0" * 32, "x", "%00", "%ff", "1", "x" * 5000])
 def test_an_unknown_notification_is_a_404_with_a_sentence(owner, tried):
     answer = owner.get(f"{HISTORY}/{tried}")
     assert answer.status_code == 404 and Page(answer.text).texts_of("p")[0].endswith(".")

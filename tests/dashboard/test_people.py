@@ -7,6 +7,7 @@ import pytest
 from models import Account
 from tests.support.accounts import OTHER, OWNER, PASSWORD, seq_of
 from tests.support.pages import Visitor, device_ids, make_account
+from tests.support.rows import each
 from tests.support.times import DAY_S
 
 GUEST = "guest@example.org"
@@ -66,7 +67,7 @@ def test_the_page_shows_of_others_only_address_role_devices_plan_and_when_they_c
     assert f"{OTHER} 1 Starter 3 days ago" in page.text
 
 
-@pytest.mark.parametrize("id_", ["0", "999", "x", "-1", "1e3", "9" * 40, "%D9%A3"])
+@each("id_", ["0", "999", "x", "-1", "1e3", "9" * 40, "%D9%A3"])
 def test_an_unknown_account_is_a_404(owner, id_):
     for deed in ("disable", "enable", "administrator", "delete", "withdraw"):
         assert owner.post(f"/app/people/{id_}/{deed}", {"email": OWNER}).status_code == 404
@@ -139,7 +140,7 @@ def test_a_withdrawn_invitation_lets_nobody_in_and_a_used_one_cannot_be_withdraw
     assert owner.post(path(GUEST, "withdraw")).status_code == 404 and guest.is_signed_in
 
 
-@pytest.mark.parametrize(
+@each(
     "form, said",
     [
         ({"email": ""}, "name@example.org"),

@@ -6,6 +6,7 @@ from models import Alert
 from tests.support.alert_page import AlertPage
 from tests.support.pages import joined
 from tests.support.payloads import PRESETS, sample, sender_of, with_payloads
+from tests.support.rows import each
 from tests.support.tables import everything
 
 
@@ -64,7 +65,7 @@ def proposed(page):
 
 
 @with_payloads
-@pytest.mark.parametrize("name", ["github-push", "gitlab-push", "grafana-unified-test", "uptimekuma-down"])
+@each("name", ["github-push", "gitlab-push", "grafana-unified-test", "uptimekuma-down"])
 def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(service, owner, name):
     preset, alert = PRESETS[sender_of(name)], AlertPage(service, owner)
     assert proposed(alert.page) == []

@@ -30,7 +30,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("theme, expected", LOOKS.items())
+@each("theme, expected", LOOKS.items())
 def test_every_page_has_the_theme_that_was_chosen(owner, theme, expected):
     owner.post(f"{SETTINGS}/theme", {"theme": "dark"})
     page = owner.done(f"{SETTINGS}/theme", {"theme": theme}, leads_to=SETTINGS)
@@ -49,7 +49,7 @@ def test_a_theme_is_the_accounts_own(owner, stranger):
     assert look(stranger.page("/app/")) == LOOKS["system"]
 
 
-@pytest.mark.parametrize("theme", ["", "blue", "DARK", "dark ", "\0", "'"])
+@each("theme", ["", "blue", "DARK", "dark ", "\0", "'"])
 def test_an_unknown_theme_is_refused_with_a_sentence(owner, theme):
     before = everything()
     page = owner.refused(f"{SETTINGS}/theme", {"theme": theme})
@@ -66,9 +66,7 @@ def test_the_time_zone_is_changed_and_times_are_told_in_it(service, owner, moved
     assert owner.page("/app/keys").times()[0] == "2026-11-21 19:00"
 
 
-@pytest.mark.parametrize(
-    "zone", ["", "Mars/Olympus", "../../etc/passwd", "europe/berlin", "UTC\n", "localtime", "\0"]
-)
+@each("zone", ["", "Mars/Olympus", "../../etc/passwd", "europe/berlin", "UTC\n", "localtime", "\0"])
 def test_what_is_no_time_zone_is_refused_with_a_sentence(owner, zone):
     before = everything()
     (said,) = owner.refused(f"{SETTINGS}/time-zone", {"time_zone": zone}).said("alert")
@@ -119,7 +117,7 @@ def test_a_wrong_current_password_is_refused_and_changes_nothing(owner):
     assert everything() == before and owner.is_signed_in
 
 
-@pytest.mark.parametrize("new", ["", "elevenchars", "x" * 1025])
+@each("new", ["", "elevenchars", "x" * 1025])
 def test_a_new_password_of_a_bad_length_is_refused_and_changes_nothing(owner, new):
     before = everything()
     answer = change(owner, new=new)
@@ -243,7 +241,7 @@ def test_a_revoked_key_is_not_in_use(service, owner):
     assert (row(used(owner), "API keys"), row(used(owner), "API requests")[0]) == (("0", "1,000"), "0")
 
 
-@pytest.mark.parametrize(
+@each(
     "plan, rest, metrics, days", [("starter", "100", "100", "30"), ("pro", "1,000", "1,000", "365"),
                                   ("scale", "1,000", "10,000", "1,095")]
 )  # fmt: skip
@@ -369,7 +367,7 @@ def test_bad_quiet_hours_are_refused_with_a_sentence_and_keep_what_was_typed(own
     assert windows_of(page) == [(" ".join(DAYS), begin, end)]
 
 
-@pytest.mark.parametrize("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])
+@each("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])
 def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
     assert owner.refused(QUIET, form).said("alert") == ["Enter when quiet hours begin and end."]
 
@@ -382,7 +380,7 @@ WINDOWS = [  # zone, window, now, what the page says
 ]
 
 
-@pytest.mark.parametrize("zone, window, now, said", WINDOWS)
+@each("zone, window, now, said", WINDOWS)
 def test_the_next_window_is_told_in_words(service, owner, moved_clock, zone, window, now, said):
     at(moved_clock, now, zone)
     owner.sign_in()

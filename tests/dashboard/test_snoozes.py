@@ -5,6 +5,7 @@ import pytest
 from tests.support.accounts import account_set
 from tests.support.alarms import every, ring
 from tests.support.pages import HISTORY, notification_page
+from tests.support.rows import each
 from tests.support.times import HOUR_S, at, local_ms
 
 
@@ -33,7 +34,7 @@ def test_a_page_snoozes_for_an_hour_and_says_until_when(service, owner, caller, 
     assert len(browser.messages) == 2 and "Snoozed" not in notification_page(owner, sent).main
 
 
-@pytest.mark.parametrize(
+@each(
     "now, then",
     [
         ("2026-11-21T08:00", "2026-11-22T09:00"),

@@ -135,7 +135,7 @@ def test_no_method_of_any_path_is_answered_without_a_key(service):
             assert_unauthorized(service.client.open(path, method=method), method)
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         lambda key: {"X-API-Key": key},
@@ -148,12 +148,12 @@ def test_a_key_is_taken_from_no_other_header(service, owner, headers):
     assert_unauthorized(service.client.get("/api/v1/stats", headers=headers(owner.key)))
 
 
-@pytest.mark.parametrize("name", ["access_token", "api_key", "token", "authorization"])
+@each("name", ["access_token", "api_key", "token", "authorization"])
 def test_a_key_is_never_taken_from_the_query(service, owner, name):
     assert_unauthorized(service.client.get(f"/api/v1/stats?{name}={owner.key}"))
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
+@each("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
 def test_the_scheme_is_case_insensitive(service, owner, scheme):
     headers = {"Authorization": f"{scheme} {owner.key}"}
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
@@ -186,7 +186,7 @@ def test_401_comes_before_everything_else(make_service, cases):
         assert_unauthorized(service.client.open(path, method=method, data=data), method)
 
 
-@pytest.mark.parametrize(
+@each(
     "method, path, data",
     [
         ("POST", "/api/v1/notifications/send", b"{"),
@@ -235,14 +235,14 @@ def test_three_right_methods_are_a_list_in_words(service):
     assert answer.json["error"] == "This address takes only GET, HEAD and POST."
 
 
-@pytest.mark.parametrize("path", [path for method, path in ROUTES if method == "GET"])
+@each("path", [path for method, path in ROUTES if method == "GET"])
 def test_head_answers_like_get_without_a_body(owner, path):
     got, head = owner.request("GET", path), owner.request("HEAD", path)
     assert (head.status_code, head.data, head.content_type) == (200, b"", got.content_type)
     assert int(head.headers["X-RateLimit-Remaining"]) == int(got.headers["X-RateLimit-Remaining"]) - 1
 
 
-@pytest.mark.parametrize("override", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+@each("override", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
 def test_no_header_overrides_the_method(owner, override):
     (own,) = owner.get("/api-keys").json["apiKeys"]
     answer = owner.request("POST", f"/api/v1/api-keys/{own['id']}", headers={override: "DELETE"})

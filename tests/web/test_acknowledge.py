@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.alarms import acknowledge, detail, every, ring
+from tests.support.rows import each
 
 
 @pytest.fixture
@@ -34,12 +35,12 @@ def test_a_second_time_is_answered_alike_and_keeps_the_first_time(owner, rings, 
     assert acknowledge(owner, rings) == first
 
 
-@pytest.mark.parametrize("data", [None, b"", b"{}", b'{"x": 1}', b"not JSON", b"\xff"])
+@each("data", [None, b"", b"{}", b'{"x": 1}', b"not JSON", b"\xff"])
 def test_the_body_of_an_acknowledgement_is_ignored(owner, rings, data):
     assert owner.post(f"/notifications/{rings}/acknowledge", data=data).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["0" * 32, "x", "%00", "x" * 5_000])
+@each("path", ["0" * 32, "x", "%00", "x" * 5_000])
 def test_an_unknown_one_is_a_404(owner, path):
     answer = owner.post(f"/notifications/{path}/acknowledge")
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")

@@ -3,12 +3,11 @@
 import threading
 from unittest.mock import ANY
 
-import pytest
-
 from core.buttons import LIFE_MS, token_of
 from tests.support.buttons import ANSWERS, addresses, paths, press
 from tests.support.devices import subscribe
 from tests.support.pages import Page
+from tests.support.rows import each
 from tests.support.server import in_threads, join
 from tests.support.tables import everything, query
 from tests.support.webhooks import answered
@@ -102,7 +101,7 @@ def test_without_buttons_there_are_no_actions_and_no_rows(service, owner, browse
 # --- what is refused ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["POST", "GET"])
+@each("method", ["POST", "GET"])
 def test_an_unknown_token_is_404_and_malformed_ones_too(service, owner, browser, method):
     ask(owner)
     good = paths(browser)["Yes"]
@@ -215,8 +214,8 @@ def test_the_page_of_acknowledge_says_that_it_was_even_if_a_newer_notification_r
             assert Page(press(service, path, headers=BROWSER).text).said("status") == ["Acknowledged."]
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("is_known", [True, False])
+@each("method", ["GET", "HEAD", "POST"])
+@each("is_known", [True, False])
 def test_the_address_of_an_answer_sends_no_referrer_and_sets_no_cookie(service, owner, browser, method, is_known):
     ask(owner)
     headers = press(service, paths(browser)["Yes"] if is_known else "/a/x", method, headers=BROWSER).headers

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from io import BytesIO
 
-import pytest
 from jsonschema import Draft202012Validator
 
 import app
@@ -211,7 +210,7 @@ def test_a_wrong_body_is_answered_as_described(world, moved_clock, operation, da
     must_be_as_described(answer, operation.answers[answer.status_code])
 
 
-@pytest.mark.parametrize(
+@each(
     "message, status, outcome",
     [
         ({"method": "tools/list", "id": "a"}, 200, "result"),

@@ -362,7 +362,7 @@ def test_the_reference_escapes_the_servers_address(service):
     assert "<script>alert" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
+@each("path", ["/docs", "/openapi.json"])
 def test_errors_of_the_reference_have_the_rest_shape(service, path):
     assert service.client.post(path).json["code"] == "VALIDATION_ERROR"
     assert service.client.get(f"{path}/").json["code"] == "NOT_FOUND"

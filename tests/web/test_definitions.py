@@ -162,7 +162,7 @@ def test_a_wrong_body_is_refused_before_an_unknown_id(owner):
     assert refusal(owner.patch("/alerts/unknown", {"colour": "red"})).startswith("colour is not known")
 
 
-@pytest.mark.parametrize("kind, most", [("heartbeat", "MAX_HEARTBEATS"), ("rule", "MAX_RULES")])
+@each("kind, most", [("heartbeat", "MAX_HEARTBEATS"), ("rule", "MAX_RULES")])
 def test_a_request_over_the_limit_of_an_account_is_refused(owner, monkeypatch, kind, most):
     monkeypatch.setattr({"heartbeat": heartbeats, "rule": metric_rules}[kind], most, 1)
     create(owner, kind)

@@ -103,12 +103,12 @@ def test_last_delivered_is_when_the_provider_took_a_push(owner, push_service, mo
     assert devices(owner)[0]["lastDeliveredAt"] == moved_clock.ms
 
 
-@pytest.mark.parametrize("kind", ["", "APNS", "ios", "web push", "webPush", "apns ", "email"])
+@each("kind", ["", "APNS", "ios", "web push", "webPush", "apns ", "email"])
 def test_an_unknown_kind_is_refused(owner, kind):
     assert_refused(register(owner, kind=kind), owner)
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {"kind": "apns"},
@@ -278,7 +278,7 @@ def test_every_key_lists_all_of_its_accounts_devices(service, owner, pro):
 # An APNs token is 64 to 200 hexadecimal digits
 
 
-@pytest.mark.parametrize("token", ["a" * 64, "A" * 64, "0" * 65, "0" * 160, "f" * 200, "0123456789abcdefABCDEF" * 4])
+@each("token", ["a" * 64, "A" * 64, "0" * 65, "0" * 160, "f" * 200, "0123456789abcdefABCDEF" * 4])
 def test_an_apns_token_of_64_to_200_hexadecimal_digits_is_taken(owner, token):
     device_of(register(owner, token))
 
@@ -369,7 +369,7 @@ def test_nothing_is_kept_of_a_subscription_that_is_refused(owner, push_service):
     assert webpush._browser_keys.cache_info().currsize == before
 
 
-@pytest.mark.parametrize(
+@each(
     "fault, sentence",
     [
         ("no endpoint", "subscription.endpoint is required."),
@@ -394,7 +394,7 @@ def test_unknown_fields_of_a_subscription_are_ignored(owner, push_service):
 # WEBPUSH_HOSTS: `{origin}` stands for the origin that the tests' setting permits beside *.push.example.com
 
 
-@pytest.mark.parametrize(
+@each(
     "endpoint",
     [
         "https://a.push.example.com/x",
@@ -529,7 +529,7 @@ def plain(make_service, moved_clock):
     return service.caller()
 
 
-@pytest.mark.parametrize(
+@each(
     "endpoint",
     [
         "https://web.push.apple.com/QGmtE0HTKX",
@@ -542,7 +542,7 @@ def test_the_browsers_own_push_services_are_permitted_by_default(plain, push_ser
     device_of(subscribe(plain, push_service.browser().subscription | {"endpoint": endpoint}))
 
 
-@pytest.mark.parametrize(
+@each(
     "endpoint",
     [
         "https://a.push.example.com/x",

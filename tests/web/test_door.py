@@ -50,7 +50,7 @@ def test_other_methods_and_paths_that_are_written_otherwise_are_left_to_flask(me
     assert app.door.find(method, path) is None
 
 
-@pytest.mark.parametrize("more", [(), (201,), ({"A": "b"},), (503, {"A": "b", "C": "d"})])
+@each("more", [(), (201,), ({"A": "b"},), (503, {"A": "b", "C": "d"})])
 def test_the_doors_json_answer_is_flasks(more):
     flask = Flask(__name__)
     flask.json = CompactJson(flask)
@@ -73,8 +73,8 @@ def fault():
     raise SystemExit
 
 
-@pytest.mark.parametrize("handler", [dict, lambda: 1 / 0, fault])
-@pytest.mark.parametrize("path", ["/healthz", "/api/v1/stats"])
+@each("handler", [dict, lambda: 1 / 0, fault])
+@each("path", ["/healthz", "/api/v1/stats"])
 def test_a_request_that_is_over_leaves_nothing_behind(handler, path, service, owner, monkeypatch):
     monkeypatch.setitem(service.app.view_functions, f"GET {path}", handler)
     with suppress(SystemExit):

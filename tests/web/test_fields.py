@@ -161,7 +161,7 @@ def test_a_wrong_part_of_a_field_is_refused_with_its_place(pro, part, wrong):
     assert pro.listed() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "sent_value, times",
     [
         (True, (60, 3_600)),
@@ -178,8 +178,8 @@ def test_a_notification_to_acknowledge_is_urgent_and_answered_with_both_times(ow
     assert (answer["acknowledge"], answer["priority"]) == ({"everyS": every_s, "forS": for_s}, 5)
 
 
-@pytest.mark.parametrize("field", ["priority", "expiresAt", "deliverAt"])
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e400", "-1e400", "NaN"])
+@each("field", ["priority", "expiresAt", "deliverAt"])
+@each("number", ["1" + "0" * 400, "1e400", "-1e400", "NaN"])
 def test_a_number_beyond_all_bounds_is_refused(owner, field, number):
     data = f'{{"title": "t", "body": "b", "{field}": {number}}}'
     assert owner.post("/notifications/send", data=data).status_code == 400
@@ -367,7 +367,7 @@ def test_the_newer_one_may_be_deleted(owner):
     assert "replacedBy" not in got(owner, first["id"])
 
 
-@pytest.mark.parametrize(
+@each(
     "statement, values, index",
     [
         (notifications.REPLACE, (9, 1, "t", 9, None), "notification_of_tag"),
@@ -499,7 +499,7 @@ def test_a_device_says_its_least_priority_unless_it_is_the_default(owner, push_s
     assert kept == again
 
 
-@pytest.mark.parametrize("wrong", [0, 6, True, 1.5, "5", "none", [], {}, 10**99])
+@each("wrong", [0, 6, True, 1.5, "5", "none", [], {}, 10**99])
 def test_a_wrong_least_priority_is_refused_with_its_name(owner, push_service, wrong):
     subscription = push_service.browser().subscription
     answer = owner.post("/devices", {"kind": "webpush", "subscription": subscription, "minPriority": wrong})

@@ -3,8 +3,6 @@
 from io import BytesIO
 from unittest.mock import ANY
 
-import pytest
-
 from tests.support.rows import each
 from tests.support.service import last
 
@@ -207,7 +205,7 @@ def test_the_version_is_gotifys(service):
     assert service.client.get("/gotify/version").json == {"version": ANY, "commit": "pocketbell", "buildDate": ""}
 
 
-@pytest.mark.parametrize("is_alive, status, color", [(True, 200, "green"), (False, 503, "red")])
+@each("is_alive, status, color", [(True, 200, "green"), (False, 503, "red")])
 def test_the_health_is_that_of_the_service(service, monkeypatch, is_alive, status, color):
     monkeypatch.setattr("core.scheduler.background.is_alive", lambda: is_alive)
     answer = service.client.get("/gotify/health")

@@ -56,7 +56,7 @@ def test_without_the_header_every_send_is_another(owner):
     assert "Idempotent-Replayed" not in owner.send().headers
 
 
-@pytest.mark.parametrize("other", ["order-2", "Order-1", "order-1x", "order-", '"order-1"'])
+@each("other", ["order-2", "Order-1", "order-1x", "order-", '"order-1"'])
 def test_another_key_sends_again(owner, other):
     first, second = send(owner), send(owner, other)
     assert (second.status_code, second.headers.get("Idempotent-Replayed")) == (200, None)
@@ -90,7 +90,7 @@ def test_a_key_on_another_route_means_nothing(owner):
 # Another body
 
 
-@pytest.mark.parametrize(
+@each(
     "title, body",
     [
         ("Backup", "failed"),
@@ -159,9 +159,7 @@ def test_a_replay_does_not_prolong_the_24_hours(owner, moved_clock):
 # 1-255 visible ASCII characters
 
 
-@pytest.mark.parametrize(
-    "key", ["a", "~", "!", "k" * 255, '"quoted"', "8e03978e-40d5-43dd-bc93-6894a57f9324", ",;:%00"]
-)
+@each("key", ["a", "~", "!", "k" * 255, '"quoted"', "8e03978e-40d5-43dd-bc93-6894a57f9324", ",;:%00"])
 def test_a_key_of_1_to_255_visible_ascii_characters_is_taken(owner, key):
     first = send(owner, key)
     assert (first.status_code, send(owner, key).headers["Idempotent-Replayed"]) == (200, "true")

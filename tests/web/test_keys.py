@@ -4,8 +4,6 @@ import hashlib
 import re
 from unittest.mock import ANY
 
-import pytest
-
 from store import database, sqlite
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
@@ -80,7 +78,7 @@ def test_a_name_of_1_to_100_characters_is_kept_trimmed(owner, name, kept):
     assert (key["name"], listed(owner, key["id"])["name"]) == (kept, kept)
 
 
-@pytest.mark.parametrize("name", ["", " ", "\t\n", "\u00a0\u3000", "n" * 101, "😀" * 101, " " + "n" * 101 + " "])
+@each("name", ["", " ", "\t\n", "\u00a0\u3000", "n" * 101, "😀" * 101, " " + "n" * 101 + " "])
 def test_a_name_that_is_blank_or_above_100_characters_is_refused(owner, name):
     answer = owner.post("/api-keys/generate", {"name": name})
     assert (answer.status_code, answer.json) == (
@@ -212,7 +210,7 @@ def test_last_used_is_true_to_within_a_second(owner, moved_clock):
         assert abs(listed(owner, key["id"])["lastUsedAt"] - used_at) <= 1_000
 
 
-@pytest.mark.parametrize(
+@each(
     "method, path, data, status",
     [
         ("GET", "/api/v1/stats", None, 200),

@@ -55,7 +55,7 @@ def error_of(answer):
 # Versions
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
+@each("version", VERSIONS[1:])
 def test_initialize_agrees_to_the_version_of_the_client(owner, version):
     answer = ask(owner, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x"}})
     assert (answer.status_code, answer.content_type, answer.json) == (
@@ -75,23 +75,23 @@ def test_initialize_agrees_to_the_version_of_the_client(owner, version):
     assert "Mcp-Session-Id" not in answer.headers
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2026-07-28", "2099-01-01", ""])
+@each("version", ["2024-11-05", "2026-07-28", "2099-01-01", ""])
 def test_initialize_offers_the_newest_that_it_can_agree_to_otherwise(owner, version):
     answer = ask(owner, "initialize", {"protocolVersion": version})
     assert answer.json["result"]["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.parametrize("params", [{}, {"protocolVersion": None}, {"protocolVersion": 1}])
+@each("params", [{}, {"protocolVersion": None}, {"protocolVersion": 1}])
 def test_initialize_needs_a_version(owner, params):
     assert error_of(ask(owner, "initialize", params)) == (200, -32602, 1)
 
 
-@pytest.mark.parametrize("version", VERSIONS[1:])
+@each("version", VERSIONS[1:])
 def test_the_header_names_a_version_that_is_spoken(owner, version):
     assert ask(owner, "tools/list", headers={"MCP-Protocol-Version": version}).status_code == 200
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", "x", "2025-11-25, 2025-11-25"])
+@each("version", ["2024-11-05", "2099-01-01", "x", "2025-11-25, 2025-11-25"])
 def test_an_unknown_version_in_the_header_is_refused_with_the_known_ones(owner, version):
     answer = ask(owner, "tools/list", headers={"MCP-Protocol-Version": version})
     assert error_of(answer) == (400, -32022, 1)
@@ -143,7 +143,7 @@ def test_a_name_may_come_encoded(owner):
     assert ask_modern(owner, "tools/call", {"name": "get_stats"}, Mcp_Name=name).status_code == 200
 
 
-@pytest.mark.parametrize("meta", [{}, {"protocolVersion": VERSIONS[0]}, {"clientCapabilities": {}}])
+@each("meta", [{}, {"protocolVersion": VERSIONS[0]}, {"clientCapabilities": {}}])
 def test_a_request_of_the_newest_revision_describes_itself(owner, meta):
     assert error_of(ask_modern(owner, "tools/list", meta=meta)) == (400, -32602, 1)
 
@@ -156,7 +156,7 @@ def test_an_unknown_version_in_the_body_is_refused(owner):
     )
 
 
-@pytest.mark.parametrize("method", ["initialize", "ping"])
+@each("method", ["initialize", "ping"])
 def test_the_newest_revision_has_no_handshake(owner, method):
     assert error_of(ask_modern(owner, method)) == (404, -32601, 1)
 
@@ -164,18 +164,18 @@ def test_the_newest_revision_has_no_handshake(owner, method):
 # Messages
 
 
-@pytest.mark.parametrize("message_id", [0, 1, -5, 10**99, "", "a", "é" * 1_000])
+@each("message_id", [0, 1, -5, 10**99, "", "a", "é" * 1_000])
 def test_the_answer_has_the_id_of_the_request(owner, message_id):
     answer = ask(owner, "ping", message_id=message_id)
     assert (answer.status_code, answer.json) == (200, {"jsonrpc": "2.0", "id": message_id, "result": {}})
 
 
-@pytest.mark.parametrize("message_id", [None, True, 1.5, [], {}, [1], {"a": 1}])
+@each("message_id", [None, True, 1.5, [], {}, [1], {"a": 1}])
 def test_another_id_is_refused(owner, message_id):
     assert error_of(ask(owner, "ping", message_id=message_id)) == (400, -32600, None)
 
 
-@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "notifications/x"])
+@each("method", ["notifications/initialized", "notifications/cancelled", "notifications/x"])
 def test_a_notification_is_taken_without_an_answer(owner, method):
     answer = post(owner, {"jsonrpc": "2.0", "method": method})
     assert (answer.status_code, answer.data) == (202, b"")
@@ -213,14 +213,12 @@ def test_an_invalid_request_is_refused(owner, message, message_id):
     assert error_of(post(owner, message)) == (400, -32600, message_id)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff", '[NaN,"\\x"]']
-)
+@each("text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff", '[NaN,"\\x"]'])
 def test_invalid_json_is_refused(owner, text):
     assert error_of(post(owner, data=text)) == (400, -32700, None)
 
 
-@pytest.mark.parametrize("text", ["[]", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', "1", "null", '"ping"'])
+@each("text", ["[]", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', "1", "null", '"ping"'])
 def test_a_batch_is_refused_as_is_all_that_is_no_object(owner, text):
     answer = post(owner, data=text)
     assert error_of(answer) == (400, -32600, None)
@@ -255,7 +253,7 @@ def test_a_call_names_a_tool_and_an_object_of_arguments(owner, params):
 # Who may call
 
 
-@pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://localhost", "null", ""])
+@each("origin", ["https://elsewhere.example", "http://localhost", "null", ""])
 def test_a_page_of_another_site_is_refused(owner, origin):
     for headers in ({"Origin": origin}, {"Origin": origin, "Host": origin.rpartition("/")[2] or "x"}):
         answer = ask(owner, "tools/call", SENDING, headers)
@@ -378,7 +376,7 @@ def test_a_notification_is_sent_with_every_field_and_read(owner, moved_clock):
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "tool, path",
     [
         ("list_notifications", "/notifications"),

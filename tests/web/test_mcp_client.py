@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.accounts import OWNER
 from tests.support.buttons import paths
+from tests.support.rows import each
 from tests.support.server import PATIENCE_S, bearer, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -83,7 +84,7 @@ def test_the_client_sends_and_finds_a_notification(connected, mode):
     assert found["notifications"] == [sent]
 
 
-@pytest.mark.parametrize(
+@each(
     "tool, field",
     [("list_alerts", "alerts"), ("list_watches", "watches"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")],
 )

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support.accounts import PRO, account_set
+from tests.support.rows import each
 from tests.support.tables import NO_SUCH_TABLE, alter, query
 from tests.support.times import HOUR_S
 
@@ -125,7 +126,7 @@ def test_a_text_of_a_metric_that_is_no_string_is_refused_with_its_place(service,
             assert_refused_whole(service, post(owner, batch(metric(**{name: value}))), f"metrics[0].{name}")
 
 
-@pytest.mark.parametrize("name, wrong", [("projectId", [1, True, [], {}]), ("metrics", [1, True, "x", {}, metric()])])
+@each("name, wrong", [("projectId", [1, True, [], {}]), ("metrics", [1, True, "x", {}, metric()])])
 def test_a_field_of_the_batch_of_the_wrong_type_is_refused_with_its_name(service, owner, name, wrong):
     for value in wrong:
         assert_refused_whole(service, post(owner, batch(**{name: value})), name)
@@ -180,7 +181,7 @@ def named(name, text):
     return batch(metric(**{name: text})), f"metrics[0].{name}"
 
 
-@pytest.mark.parametrize("name, limit", LENGTHS)
+@each("name, limit", LENGTHS)
 def test_an_id_or_a_name_may_have_1_to_so_many_characters_after_trimming(service, owner, name, limit):
     column = 1 + [each for each, _ in LENGTHS].index(name)
     for text in ("x", "😀" * limit, " \t\n" + "é" * limit + " \r\n"):
@@ -188,7 +189,7 @@ def test_an_id_or_a_name_may_have_1_to_so_many_characters_after_trimming(service
         assert stored(service)[-1][column] == text.strip()
 
 
-@pytest.mark.parametrize("name, limit", LENGTHS)
+@each("name, limit", LENGTHS)
 def test_an_id_or_a_name_that_is_empty_blank_or_too_long_is_refused_with_its_place(service, owner, name, limit):
     for text in ("", " ", " \t\n", "x" * (limit + 1), "x" * 100_000):
         body, place = named(name, text)
@@ -228,7 +229,7 @@ def test_metadata_may_be_an_empty_object(owner):
     assert_stored(post(owner, batch(metric(metadata={}))), 1)
 
 
-@pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\udfff\\ud800"])
+@each("escape", ["\\u0000", "\\ud800", "\\udfff\\ud800"])
 def test_no_text_causes_a_fault_of_the_server(owner, escape):
     texts = [metric(**{name: "#"}) for name in ("metricId", "metricName", "unit")]
     for body in [batch(projectId="#"), *map(batch, texts), batch(metric(metadata={"#": "#"}))]:
@@ -238,7 +239,7 @@ def test_no_text_causes_a_fault_of_the_server(owner, escape):
 # All or nothing
 
 
-@pytest.mark.parametrize("place", [0, 50, 99])
+@each("place", [0, 50, 99])
 def test_one_wrong_metric_refuses_the_whole_batch(service, owner, place):
     metrics = [metric(metricId=f"m{number}") for number in range(100)]
     metrics[place] = metric(unit=1)

@@ -1,7 +1,5 @@
 """Mutes by the REST API: what is answered, listed and refused."""
 
-import pytest
-
 from tests.support.answers import error
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.rows import each
@@ -128,7 +126,7 @@ def test_windows_that_follow_each_other_are_taken_and_one_that_is_a_minute_long(
     unmute(owner, muted)
 
 
-@pytest.mark.parametrize("for_s", [60, YEAR_S])
+@each("for_s", [60, YEAR_S])
 def test_the_shortest_and_the_longest_are_taken(owner, moved_clock, for_s):
     assert mute(owner, for_s=for_s)["until"] == moved_clock.ms + for_s * 1000
 

@@ -116,7 +116,7 @@ def test_title_and_body_are_stored_as_submitted_up_to_their_lengths(owner, title
 BLANK = ["", " ", "   ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", " \t\u3000\n"]
 
 
-@pytest.mark.parametrize("field", ["title", "body"])
+@each("field", ["title", "body"])
 def test_neither_title_nor_body_may_be_empty_or_white_space_alone(owner, field):
     for blank in BLANK:
         assert_refused(owner.post("/notifications/send", {"title": "t", "body": "b"} | {field: blank}))

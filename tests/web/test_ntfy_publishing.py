@@ -412,7 +412,7 @@ def test_the_token_for_a_password_is_the_key(pro):
     }
 
 
-@pytest.mark.parametrize("is_alive, status", [(True, 200), (False, 503)])
+@each("is_alive, status", [(True, 200), (False, 503)])
 def test_the_health_is_that_of_the_service(service, monkeypatch, is_alive, status):
     monkeypatch.setattr("core.scheduler.background.is_alive", lambda: is_alive)
     answer = service.client.get("/v1/health")

@@ -2,7 +2,6 @@
 
 from io import BytesIO
 
-import pytest
 from werkzeug.datastructures import MultiDict
 
 from core import pictures
@@ -383,7 +382,7 @@ def test_the_first_picture_of_gotifys_markdown_is_the_picture(pro, text, image, 
 # --- keys that may only send --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scope, status", [("send", 200), ("read", 404)])
+@each("scope, status", [("send", 200), ("read", 404)])
 def test_a_key_that_may_send_may_send_a_picture(pro, scope, status):
     key = pro.post("/api-keys/generate", {"name": "cam", "scope": scope}).json["apiKey"]["fullKey"]
     assert send(pro, headers={"Authorization": f"Bearer {key}"}).status_code == status

@@ -1,7 +1,5 @@
 """The address of a heartbeat."""
 
-import pytest
-
 from store.database import run
 from tests.support.heartbeats import Pinged, told
 from tests.support.rows import each
@@ -14,8 +12,8 @@ def kept(column="body"):
     return [row[0] for row in run(f"SELECT {column} FROM ping ORDER BY seq").fetchall()]
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("signal", ["", "/", "/start", "/fail", "/log", "/0", "/255"])
+@each("method", ["GET", "HEAD", "POST"])
+@each("signal", ["", "/", "/start", "/fail", "/log", "/0", "/255"])
 def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
     answer = beat.ping(signal, method)
     assert answer.text == ("" if method == "HEAD" else "OK")

@@ -13,6 +13,7 @@ from store.engine import SCHEMA_VERSION, WriteFailed
 from tests.support.accounts import OTHER, OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.pages import Visitor, use_up_tries
+from tests.support.rows import each
 from tests.support.server import ROOT
 from tests.support.service import METRICS_TOKEN
 
@@ -54,7 +55,7 @@ def test_without_the_setting_the_address_is_not_there(service):
     assert (ask(service).status_code, ask(service).data) == (404, service.client.get("/metricss").data)
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     [None, "", "Bearer", f"Basic {METRICS_TOKEN}", METRICS_TOKEN, f"Bearer {METRICS_TOKEN}x", "Bearer ünlike"],
 )

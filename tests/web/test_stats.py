@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.accounts import account_set
 from tests.support.devices import subscribe
+from tests.support.rows import each
 from tests.support.times import DAY_S, at
 
 
@@ -37,7 +38,7 @@ def test_a_new_accounts_statistics_are_nought(owner):
     )
 
 
-@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+@each("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
 def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
     account_set(service, "--plan", plan)
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)

@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from tests.support.rows import each
 from tests.support.service import last
 from wire.notification import FIELD_NAMES
@@ -59,7 +57,7 @@ def test_many_unknown_fields_cost_little_and_give_few_warnings(owner, hook, fiel
     assert len(hook.post(fields).json.get("warnings", [])) <= MAX_WARNINGS
 
 
-@pytest.mark.parametrize("field", ["deliverAt", "expiresAt"])
+@each("field", ["deliverAt", "expiresAt"])
 def test_a_time_in_seconds_is_refused_as_such(owner, moved_clock, field):
     for time_, sentence in [
         (moved_clock.ms // 1_000 + 3_600, f"{field} looks like seconds: it takes milliseconds."),

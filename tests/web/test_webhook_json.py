@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.answers import AT, refusal
+from tests.support.rows import each
 from tests.support.service import last
 from tests.support.webhooks import the_alert
 
@@ -43,7 +44,7 @@ def test_a_body_that_is_broken_is_refused_and_nothing_recorded(owner, hook, move
     assert (alert["notificationCount"], alert["lastTriggeredAt"], owner.listed()) == (0, None, [])
 
 
-@pytest.mark.parametrize(
+@each(
     "data, place",
     [
         (b'{"a": 1,\n "b": }', (2, 7)),
@@ -77,7 +78,7 @@ def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
     assert len(owner.listed()) == 1 + len(CONTENT_TYPES)
 
 
-@pytest.mark.parametrize(
+@each(
     "written, becomes",
     [
         ("\\u0000", "\ufffd"),

@@ -7,6 +7,7 @@ import pytest
 from models import Alert
 from store.database import WriteFailed
 from tests.support.accounts import account_set
+from tests.support.rows import each
 from tests.support.times import DAY_S
 from tests.support.webhooks import (
     CODES,
@@ -334,7 +335,7 @@ def test_beyond_the_budget_codes_in_use_pass(service, hook):
     assert answered(hook.post({})) == (200, {"ok": True, "status": "delivered", "notificationId": ANY})
 
 
-@pytest.mark.parametrize("seconds, status", [(DAY_S - 1, 200), (DAY_S + 1, 429)])
+@each("seconds, status", [(DAY_S - 1, 200), (DAY_S + 1, 429)])
 def test_a_code_is_in_use_for_24_hours_after_its_last_event(service, hook, moved_clock, seconds, status):
     hook.post({})
     moved_clock.advance(seconds)
@@ -431,7 +432,7 @@ def test_entries_that_are_trusted_proxies_are_passed_over(make_service, moved_cl
     assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER, "10.1.2.3")) == [404]
 
 
-@pytest.mark.parametrize("peer, entries", [(PROXY, ()), ("10.0.0.1", ("10.0.0.2",))])
+@each("peer, entries", [(PROXY, ()), ("10.0.0.1", ("10.0.0.2",))])
 def test_a_proxy_that_is_not_named_is_a_sender(make_service, moved_clock, peer, entries):
     service = make_service(FORWARDED_ALLOW_IPS="10.0.0.1")
     answers = guess(service, 61, peer, lambda number: behind(f"198.51.100.{number}", *entries))

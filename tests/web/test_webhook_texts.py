@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.support.accounts import account_set
 from tests.support.rows import each
 from tests.support.service import last
@@ -48,7 +46,7 @@ def test_templates_are_filled_from_the_payload(service, owner):
     assert last(owner) == ("[firing] Disk", 'true {{no.such}} | {"alertname":"Disk","n":1} %')
 
 
-@pytest.mark.parametrize("option, rendered", [("--title", ("v", "m")), ("--body", ("t", "v"))])
+@each("option, rendered", [("--title", ("v", "m")), ("--body", ("t", "v"))])
 def test_a_template_that_is_not_there_leaves_the_usual_field(service, owner, option, rendered):
     service.alert(option, "{{ v }}").post({"v": "v", "title": "t", "message": "m"})
     assert last(owner) == rendered
@@ -61,8 +59,8 @@ def test_a_changed_template_is_used_at_once(owner, hook):
     assert last(owner) == ("T 2", "B 2")
 
 
-@pytest.mark.parametrize("options", [(), ("--title", "{{ title }}", "--body", "{{ message }}")])
-@pytest.mark.parametrize("letter", ["x", "é", "😀"])
+@each("options", [(), ("--title", "{{ title }}", "--body", "{{ message }}")])
+@each("letter", ["x", "é", "😀"])
 def test_a_title_is_cut_to_1000_characters_before_the_prefix_and_a_body_to_10000(service, owner, options, letter):
     hook = service.alert(*options)
     hook.post({"title": letter * 1_000, "message": letter * 10_000})
@@ -84,7 +82,7 @@ def missing_of(hook, payload):
     return missing and json.loads(missing)
 
 
-@pytest.mark.parametrize(
+@each(
     "title, body, payload, missing",
     [
         ("{{ a }}", "{{ b }}", {"a": 1, "b": 2}, None),

@@ -11,6 +11,7 @@ import pytest
 from core import floods
 from store import senders
 from tests.support.answers import FORM, error, refusal
+from tests.support.rows import each
 from tests.support.service import last
 from tests.support.tables import NO_SUCH_TABLE, alter
 from tests.support.webhooks import (
@@ -99,7 +100,7 @@ def test_events_do_not_count_against_the_rest_quota(owner, hook):
     assert owner.get("/stats").headers["X-RateLimit-Remaining"] == "99"
 
 
-@pytest.mark.parametrize("header", ["Bearer nonsense", "Basic eDp5", ""])
+@each("header", ["Bearer nonsense", "Basic eDp5", ""])
 def test_no_authorization_header_is_used(hook, header):
     assert hook.post({}, headers={"Authorization": header}).status_code == 200
 
@@ -194,7 +195,7 @@ def test_a_deleted_alerts_code_is_404_at_once(service, owner, hook, event_before
     assert owner.get("/alerts").json == {"ok": True, "alerts": []}
 
 
-@pytest.mark.parametrize("method", ["PATCH", "DELETE", "OPTIONS"])
+@each("method", ["PATCH", "DELETE", "OPTIONS"])
 def test_another_method_is_405_and_told_the_right_ones(service, owner, hook, method):
     answer = ask(service, hook.code, method=method)
     assert refusal(answer, 405) == "This address takes only GET, HEAD, POST and PUT."
@@ -202,7 +203,7 @@ def test_another_method_is_405_and_told_the_right_ones(service, owner, hook, met
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+@each("method", ["GET", "POST", "PUT"])
 def test_get_put_and_a_trailing_slash_work_like_post(service, owner, hook, method):
     for path in (hook.code, f"{hook.code}/"):
         assert ask(service, path, method=method, data=b'{"title": "t", "message": "m"}').status_code == 200
@@ -227,7 +228,7 @@ BROWSERS = (
 PROGRAMS = (None, "*/*", "application/json", "application/json, text/html;q=0.5", "text/*;q=0.1, */*", "nonsense")
 
 
-@pytest.mark.parametrize("accept", BROWSERS)
+@each("accept", BROWSERS)
 def test_a_browser_gets_a_page_that_explains_the_address(service, owner, hook, accept):
     page = ask(service, hook.code, method="GET", data=None, headers={"Accept": accept})
     assert (page.status_code, page.mimetype) == (400, "text/html")
@@ -250,7 +251,7 @@ def test_an_event_is_not_answered_with_a_page(service, hook):
 WRONG_BODIES = [b"{not JSON", b"[", b"", b" " * 1_100_000]
 
 
-@pytest.mark.parametrize("path", ["abcdef", UNKNOWN])
+@each("path", ["abcdef", UNKNOWN])
 def test_404_comes_before_errors_of_the_body(service, path):
     for data in WRONG_BODIES:
         assert answered(ask(service, path, data=data)) == (404, error(404, "NOT_FOUND"))
@@ -385,7 +386,7 @@ def post_late(hook, happens):
     return hook.service.client.post(f"/p/{hook.code}", environ_overrides=environ)
 
 
-@pytest.mark.parametrize("command", ["rotate", "delete"])
+@each("command", ["rotate", "delete"])
 def test_an_event_whose_code_is_void_before_its_body_has_come_is_404(service, owner, command):
     hook = service.alert()
     answer = post_late(hook, lambda alert=hook.id: service.flask("alert", command, hook.email, alert))
