@@ -11,13 +11,11 @@ from store.database import transaction
 from wire.errors import Refused, existing
 
 MAX_TOKEN_CHARACTERS = 64
-GONE = "This link no longer works: the address was removed."
-TOO_LATE = "This link no longer works: it is older than 7 days. Ask for a new one under Devices."
 
 
 def find(token: str) -> Device:
     """The mail address that this token belongs to; `Refused` (404) if there is none."""
-    return existing(_with_token(token), GONE)
+    return existing(_with_token(token), "This link no longer works: the address was removed.")
 
 
 def confirm(token: str, now: int) -> Device:
@@ -25,7 +23,8 @@ def confirm(token: str, now: int) -> Device:
     with transaction(find(token).account_seq):
         device = find(token)
         if device.confirm_by is not None and now > device.confirm_by:
-            raise Refused(404, TOO_LATE)
+            sentence = "This link no longer works: it is older than 7 days. Ask for a new one under Devices."
+            raise Refused(404, sentence)
         return device.change(confirm_by=None)
 
 

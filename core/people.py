@@ -17,7 +17,6 @@ from store.people import Person
 from store.sessions import OneTimeLink
 from wire.errors import Refused, existing
 
-GONE = "There is no such account any more."
 UNSEEN_LINK = "unseen link "  # with an id after it, the name of the note that holds the link
 LAST = "This is the last administrator who can sign in. Make another account an administrator first."
 
@@ -117,7 +116,7 @@ def check_invited(account: Account) -> None:
 
 def find(account_seq: int) -> Account:
     """The account; `Refused` (404) if there is none with that number."""
-    return existing(Account.with_seq(account_seq), GONE)
+    return existing(Account.with_seq(account_seq), "There is no such account any more.")
 
 
 def set_administrator(account_seq: int, is_administrator: bool, by: int | None = None) -> None:

@@ -16,7 +16,6 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: nothing that looks
 READ_AS = str.maketrans("OIL", "011", " -")
 CODE_CHARACTERS = 12
 LIFE_MS = 120_000
-UNKNOWN = "This code is not valid. Show a new one on your computer."
 USED = "This code has been used. Show a new one on your computer."
 EXPIRED = "This code has expired: it is good for two minutes. Show a new one on your computer."
 NOBODY_ASKS = "This request to sign in has ended."
@@ -59,7 +58,7 @@ def find(code: str, now: int) -> tuple[PhoneLink, int]:
     link = PhoneLink.with_code(sha256_of(code))
     session = Session.find(link.session_hash, now) if link else None
     if link is None or session is None:
-        raise Refused(404, UNKNOWN)
+        raise Refused(404, "This code is not valid. Show a new one on your computer.")
     if state(link, now) == "expired":
         raise Refused(404, EXPIRED)
     if link.state != "shown":

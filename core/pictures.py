@@ -55,10 +55,7 @@ def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
 
 @contextmanager
 def storing(*account_seqs: int, at_once: bool) -> Iterator[None]:
-    """The transaction that stores a picture, for which others wait.
-
-    Writers that share a commit would all wait until the disk has their pictures.
-    """
+    """The transaction that stores a picture, one at a time: writers that share a commit would wait for all."""
     with _storing, transaction(*account_seqs, at_once=at_once):
         yield
 

@@ -18,10 +18,7 @@ _never = threading.Event()
 
 
 def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
-    """Call `piece`, one short transaction each time, until it answers that nothing is left or the time is up.
-
-    Returns whether anything is left.
-    """
+    """Call `piece`, a short transaction, until nothing is left or the time is up; whether anything is left."""
     ends_s = clock.monotonic_s() + budget_s
     while True:
         with switching.often():

@@ -9,7 +9,7 @@ from collections import Counter
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from process.clock import DAY_MS
+from process.clock import DAY_MS, HOUR_MS
 from store import server_notes
 
 Address = IPv4Address | IPv6Address
@@ -18,8 +18,6 @@ Network = IPv4Network | IPv6Network
 MAX_HOPS = 20  # entries of X-Forwarded-For that are read, from its end
 MAX_ADDRESS_CHARACTERS = 64
 MAX_UNLISTED = 100  # unlisted peers that are counted between two notes
-NOTE_LIFE_MS = DAY_MS
-NOTED_AGAIN_AFTER_MS = DAY_MS // 24
 NOTE = "unlisted proxy"
 
 _listed: tuple[Network, ...] = ()
@@ -76,19 +74,19 @@ def write_note(now: int) -> None:
     ((peer, _),) = _unlisted.most_common(1)
     _unlisted.clear()
     noted_peer, noted_at = _note()
-    if peer != noted_peer or not 0 <= now - noted_at < NOTED_AGAIN_AFTER_MS:
+    if peer != noted_peer or not 0 <= now - noted_at < HOUR_MS:
         server_notes.put(NOTE, json.dumps([peer, now]))
 
 
 def warning(now: int) -> str | None:
-    """A sentence for the owner if proxies are missing from `FORWARDED_ALLOW_IPS`, or if it lists everyone."""
+    """A sentence for the owner if `FORWARDED_ALLOW_IPS` lists everyone, or a proxy noted in a day is missing."""
     if believes_everyone():
         return (
             "FORWARDED_ALLOW_IPS is *, so anyone who can reach Pocketbell's own port can pretend to be any sender."
             " List the addresses of your proxies instead."
         )
     peer, at = _note()
-    if not peer or _is_listed(peer) or not 0 <= now - at < NOTE_LIFE_MS:
+    if not peer or _is_listed(peer) or not 0 <= now - at < DAY_MS:
         return None
     listed = ",".join(str(one.network_address if one.num_addresses == 1 else one) for one in _listed)
     return (

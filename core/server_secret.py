@@ -23,10 +23,7 @@ def secret_file(data_dir: Path) -> Path:
 
 
 def server_secret(data_dir: Path) -> str:
-    """The secret, made when it is first needed.
-
-    A backup of a shared database contains the secret, which moves into the file.
-    """
+    """The secret, made when it is first needed; one in a shared database's backup moves into the file."""
     found = server_notes.find_key(NAME)
     if is_shared():
         return found or server_notes.put_first_key(NAME, secrets.token_hex(32))

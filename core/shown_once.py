@@ -15,10 +15,7 @@ MAX_BYTES = 64  # of a secret: as long as the pad
 
 
 def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None:
-    """Keep the secret of the object with this kind and id for the browser with this session.
-
-    Call inside `transaction()` of `EVERYBODY`.
-    """
+    """Keep the secret of an object for the browser with this session; call in `transaction()` of `EVERYBODY`."""
     server_notes.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
     server_notes.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
 

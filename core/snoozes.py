@@ -22,8 +22,6 @@ from wire.notification import MIN_PRIORITY
 from wire.validation import checked_seconds, only_known
 
 MIN_FOR_S, MAX_FOR_S = 60, 604_800
-MORNING = (9, 0)
-SNOOZED_BEFORE = "It was snoozed before this device had it."
 
 
 def checked(sent: dict[str, Any]) -> int:
@@ -36,7 +34,7 @@ def checked(sent: dict[str, Any]) -> int:
 
 def next_morning(now: int, zone: str) -> int:
     """Tomorrow at 9:00 by the clock in `zone`, in ms."""
-    return local_time.at_clock(now, 1, MORNING, zone)
+    return local_time.at_clock(now, 1, (9, 0), zone)
 
 
 def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: int) -> None:
@@ -58,7 +56,7 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
         stored.put(entry.seq, account_seq, until)
         alarms.pause(entry.seq)
         if entry.status == "pending":
-            deliveries.end([entry.seq], SNOOZED_BEFORE, now)
+            deliveries.end([entry.seq], "It was snoozed before this device had it.", now)
             notifications.settle(entry.seq)
 
 
