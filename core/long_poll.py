@@ -10,7 +10,6 @@ MAX_WAITING = 8  # requests at the same time
 MAX_WAITING_OF_ACCOUNT = 4
 POLLED_EVERY_S = 0.5  # another process may take the answer
 
-_places = threading.Lock()
 _waiting = list[int]()  # the accounts (their seqs) of the requests that wait
 _changed = threading.Condition()
 _changes = 0  # answers and acknowledgements that this process has taken
@@ -27,7 +26,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
     Returns early when the process ends, and at once, with False, if enough requests wait already. `confirm` may raise
     an exception to end the wait.
     """
-    with _places:
+    with _changed:
         if len(_waiting) >= MAX_WAITING or _waiting.count(account_seq) >= MAX_WAITING_OF_ACCOUNT:
             return False
         _waiting.append(account_seq)
@@ -41,7 +40,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
             seen = _pause(seen, min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
-        with _places:
+        with _changed:
             _waiting.remove(account_seq)
     return True
 

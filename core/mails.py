@@ -99,9 +99,8 @@ def _sent(mail: OwnMail) -> Answer:
     if not ADDRESS.fullmatch(mail.address):  # the device was removed, or the account's is none that mails go to
         return Answer(Outcome.REFUSED, "No mail goes to this address.")
     try:
-        return provider.mail(
-            mail.address, _letter(mail, provider.server.public_url), f"mail-{mail.seq}-{mail.created_at}", DEADLINE_S
-        )
+        letter = _letter(mail, provider.server.public_url)
+        return provider.mail(mail.address, letter, f"mail-{mail.seq}-{mail.created_at}", DEADLINE_S)
     except Exception as error:
         log_fault("A mail could not be sent", error)
         return Answer(Outcome.TRANSIENT, "The mail could not be sent: the server's log has it.")
@@ -134,11 +133,10 @@ def _letter(mail: OwnMail, public_url: str) -> Letter:
     if mail.kind == "test":
         return Letter(f"{TITLE_PREFIX}Test", "This address gets your notifications.", [], stop)
     if mail.kind == "more":
-        text = f"{int(mail.detail):,} more notifications were not mailed: an account gets at most"
-        text += f" {mail_limits.MAX_MAILS} mails an hour. History has all of them."
-        return Letter(
-            f"{TITLE_PREFIX}{int(mail.detail):,} more", text, [("History", f"{origin}/app/notifications")], stop
-        )
+        more = f"{int(mail.detail):,} more"
+        text = f"{more} notifications were not mailed: an account gets at most {mail_limits.MAX_MAILS} mails an hour."
+        links = [("History", f"{origin}/app/notifications")]
+        return Letter(f"{TITLE_PREFIX}{more}", f"{text} History has all of them.", links, stop)
     link = f"{public_url}/app/setup/{_tokens.of(mail.detail)}"
     if mail.kind == "invitation":
         text = "You are invited to Pocketbell, which rings your phone. The link works once, within 7 days."

@@ -93,20 +93,14 @@ class Filled(NamedTuple):
 
 
 class Stuck(NamedTuple):
-    """The value of a placeholder that stays as it is written: the filter that cannot apply, if it has a path.
-
-    `is_costly` when no work was left for the filter.
-    """
+    """The value of a placeholder that stays as it is written: the filter that cannot apply, if it has a path."""
 
     filter: str = ""
-    is_costly: bool = False
+    is_costly: bool = False  # no work was left for the filter
 
 
 def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") -> Filled:
-    """The template with the payload's values (as `parse_event` gives them), in at most `limit` characters.
-
-    Dates are shown in `zone`.
-    """
+    """The template with the values of a payload of `parse_event`, in at most `limit` characters; dates in `zone`."""
     missing: dict[str, None] = {}
     parts: list[str] = []
     parsed, length = read(template), 0

@@ -34,11 +34,8 @@ def create_rule(
 
     `Refused` (400) names the wrong field: project, metric, rule or duration.
     """
-    values = {
-        "project_id": checked_name(project, "project"),
-        "metric_id": checked_name(metric, "metric"),
-        **_begun(_condition(condition_text.strip(), for_text), now),
-    }
+    values = {"project_id": checked_name(project, "project"), "metric_id": checked_name(metric, "metric")}
+    values |= _begun(_condition(condition_text.strip(), for_text), now)
     with transaction(account.seq):
         if stored.count(account.seq) >= MAX_RULES:
             raise Refused(400, f"An account can have at most {MAX_RULES} rules. Delete one first.")
