@@ -100,8 +100,8 @@ def install(app: Flask) -> None:
         "gets": channels.in_words,
     }
     app.jinja_env.filters.update({one.__name__: one for one in times + texts}, **others)
-    functions = (asset, by_day, held_until, muted, picture, guards.origin, is_local)
-    app.jinja_env.globals.update({one.__name__: one for one in functions}, problem=None)
+    functions = {one.__name__: one for one in (asset, by_day, held_until, muted, picture, is_local)}
+    app.jinja_env.globals.update(functions, origin=lambda: guards.origin(), problem=None)  # a test may replace it
     app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
 
 
