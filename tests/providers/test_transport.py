@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import datetime
+from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
@@ -209,12 +210,14 @@ def test_addresses_that_are_not_public(address):
 
 @pytest.fixture
 def own_authority(tmp_path):
-    """A certificate for localhost that no public authority has signed, and its key, in one file."""
+    """A certificate for 127.0.0.1 that no public authority has signed, and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2100, 1, 1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    builder = builder.add_extension(
+        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+    )
     certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = tmp_path / "authority.pem"
@@ -234,7 +237,7 @@ def secure_url(own_authority):
             answer(secure)
 
     with listening(answer_over_tls) as listener:
-        yield f"https://localhost:{listener.port}/push"
+        yield f"https://127.0.0.1:{listener.port}/push"
 
 
 def test_a_certificate_of_an_unknown_authority_is_not_trusted(secure_url):
