@@ -102,6 +102,7 @@ LATEST_VALUES = (
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ? AND {IS_ENABLED}")
 IS_FIRING = "state = 'firing'"
+COUNT_FIRING = f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}"
 WATCHED = Query(
     Watched,
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
@@ -164,9 +165,7 @@ def count(account_seq: int) -> int:
 
 def count_firing(account_seq: int) -> int:
     """How many of the account's rules are firing."""
-    return (
-        select_number(f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}", (account_seq,)) or 0
-    )
+    return select_number(COUNT_FIRING, (account_seq,)) or 0
 
 
 def of_account(account_seq: int) -> list[Rule]:

@@ -49,11 +49,14 @@ NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
 log = logging.getLogger("pocketbell.database")
 
 
-class _TextDumper(StrDumperUnknown):
-    """PostgreSQL has no NUL in its texts."""
+def without_nul(text: str) -> str:
+    """The text as PostgreSQL can store it."""
+    return text.replace("\0", "\ufffd")
 
+
+class _TextDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+        return super().dump(without_nul(obj))
 
 
 class _FlagDumper(Int8Dumper):
@@ -83,13 +86,14 @@ def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
     """
     state = error.sqlstate or ""
     says = f"{state}: {error.diag.message_primary}" if state else type(error).__name__
-    if isinstance(error, psycopg.OperationalError) and not state:
+    is_operational = isinstance(error, psycopg.OperationalError)
+    if is_operational and not state:
         says = "the connection to PostgreSQL was lost"
     leads_astray = state == "25006" and not _was_set_read_only(connection)
-    is_lost = state.startswith("57P") or (not state and _is_operational(error))
+    is_lost = state.startswith("57P") or (not state and is_operational)
     if not connection.broken and (leads_astray or is_lost):
         connection.close()
-    if _is_operational(error) or state.startswith(NOT_NOW):
+    if is_operational or state.startswith(NOT_NOW):
         return WriteFailed(says)
     kinds = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
     kind = next((kind for kind in kinds if isinstance(error, kind)), psycopg.InternalError)
@@ -99,10 +103,6 @@ def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
 def _was_set_read_only(connection: Connection) -> bool:
     told = connection.info.parameter_status
     return told("default_transaction_read_only") == "on" and told("in_hot_standby") != "on"
-
-
-def _is_operational(error: psycopg.Error) -> bool:
-    return isinstance(error, psycopg.OperationalError)
 
 
 def parameters(url: ServerUrl) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from store.engine import SCHEMA_VERSION, DatabaseRefused, Rows, Table, inserting
-from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version
+from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version, without_nul
 from store.sqlite import keep_last_seq
 from store.sqlite_file import new_file, tables
 
@@ -76,7 +76,7 @@ def _copy(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> 
         with connection.cursor() as cursor, cursor.copy(into) as copy:
             copy.set_types([TYPES[kind] for kind in table.types])
             for row in rows:
-                copy.write_row([_storable(value) for value in row])
+                copy.write_row([without_nul(value) if isinstance(value, str) else value for value in row])
     except psycopg.errors.UniqueViolation:  # SQLite has the same constraints
         raise DatabaseRefused(
             f"Two rows of the table {table.name} would be the same in PostgreSQL, whose texts have no NUL:"
@@ -84,11 +84,6 @@ def _copy(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> 
         ) from None
     except psycopg.Error as error:
         raise failure(connection, error) from None
-
-
-def _storable(value: Any) -> Any:
-    """The value; PostgreSQL has no NUL in its texts."""
-    return value.replace("\0", "\ufffd") if isinstance(value, str) and "\0" in value else value
 
 
 def _run(connection: Connection, statement: str) -> Any:
