@@ -50,6 +50,11 @@ class Model(peewee.Model):
         some = f"SELECT seq FROM {cls._meta.table_name} WHERE account_seq = ? LIMIT ?"
         return run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN ({some})", (account_seq, limit)).rowcount
 
+    @classmethod
+    def end_expired(cls, account_seq: int, now: int) -> None:
+        """Delete the rows of the account that have expired."""
+        run(f"DELETE FROM {cls._meta.table_name} WHERE account_seq = ? AND expires_at <= ?", (account_seq, now))
+
 
 def _change(row: Model, values: dict[str, Any]) -> None:
     for column, value in values.items():

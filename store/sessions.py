@@ -26,11 +26,6 @@ class OneTimeLink(Model):
         return cls.first(is_good, token_hash, now)
 
     @classmethod
-    def end_expired(cls, account_seq: int, now: int) -> None:
-        """Delete the links of the account that have expired."""
-        cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
-
-    @classmethod
     def void(cls, account_seq: int | None) -> None:
         """Void the links that set this account's password, or (None) the links to the set-up page."""
         same_purpose = cls.account.is_null() if account_seq is None else cls.account == account_seq
@@ -80,11 +75,6 @@ class Session(Model):
     def end(cls, token_hash: bytes) -> None:
         """Sign this browser out."""
         cls.delete().where(cls.token_hash == token_hash).execute()
-
-    @classmethod
-    def end_expired(cls, account_seq: int, now: int) -> None:
-        """Delete the sessions of the account that have expired."""
-        cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
 
     @classmethod
     def end_oldest(cls, account_seq: int, kept: int) -> None:

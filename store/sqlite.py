@@ -259,9 +259,8 @@ def statements(script: str) -> Iterator[str]:
 
 
 def copy_database(target: Path, changes: Sequence[str] = (), schema: int | None = None) -> None:
-    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
+    """As in store/database.py.
 
-    `changes` are statements that are run in the copy before it is there.
     With `schema` it replaces what is there, unless another process has upgraded the database: it made a copy before.
     """
     with placed(target, changes, replace=schema is not None) as unfinished:
