@@ -13,10 +13,6 @@ Tables = dict[str, list[dict[str, Any]]]
 Columns = Mapping[str, type]  # each with the type of its values
 
 
-class _Unlike(Exception):
-    """The file is not as the program writes it, in few words."""
-
-
 def read(path: Path, wanted: Mapping[str, Columns], kind: str) -> Tables:
     """The rows of these tables, with these columns; `DatabaseRefused` names what is missing or of another type.
 
@@ -28,19 +24,19 @@ def read(path: Path, wanted: Mapping[str, Columns], kind: str) -> Tables:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             connection.row_factory = sqlite3.Row
-            return {table: _rows(connection, table, columns) for table, columns in wanted.items()}
-    except _Unlike as fault:
-        raise DatabaseRefused(f"{path} is not {kind} of a version that is known: {fault}.") from None
+            unlike = f"{path} is not {kind} of a version that is known"
+            return {table: _rows(connection, table, columns, unlike) for table, columns in wanted.items()}
     except sqlite3.Error as error:
         raise DatabaseRefused(f"{path} cannot be read: {error}.") from None
 
 
-def _rows(file: sqlite3.Connection, table: str, columns: Columns) -> list[dict[str, Any]]:
+def _rows(file: sqlite3.Connection, table: str, columns: Columns, unlike: str) -> list[dict[str, Any]]:
     has = {row["name"] for row in file.execute("SELECT name FROM pragma_table_info(?)", (table,))}
     if missing := next((column for column in columns if column not in has), None):
-        raise _Unlike(f"it lacks {f'the column {missing} of ' if has else ''}the table {table}")
+        column = f"the column {missing} of " if has else ""
+        raise DatabaseRefused(f"{unlike}: it lacks {column}the table {table}.")
     rows = [dict(row) for row in file.execute(f'SELECT {", ".join(columns)} FROM "{table}" ORDER BY rowid')]
     for column, kind in columns.items():
         if not all(type(row[column]) is kind for row in rows):
-            raise _Unlike(f"the column {column} of the table {table} has another kind of value")
+            raise DatabaseRefused(f"{unlike}: the column {column} of the table {table} has another kind of value.")
     return rows
