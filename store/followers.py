@@ -56,10 +56,6 @@ class Follower(NamedTuple):
         """The key is another account's."""
 
     @property
-    def alert_seq(self) -> None:
-        """The alert is another account's."""
-
-    @property
     def subject(self) -> Subject:
         """The sender, whose frequency holds the copy, too."""
         return self.what, self.subject_seq

@@ -19,7 +19,7 @@ from store.rows import (
     select_text,
     size,
 )
-from store.senders import Sender
+from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
 
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
@@ -126,7 +126,8 @@ class LatestOfAlert(NamedTuple):
 
 def record(sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
     """Insert a notification of an account that exists, and count it on `day` (YYYY-MM-DD)."""
-    id_, origin = new_id(now), {"api_key_seq": sender.key_seq, "alert_seq": sender.alert_seq}
+    id_, alert_seq = new_id(now), sender.alert_seq if isinstance(sender, (AlertSender, Webhook)) else None
+    origin = {"api_key_seq": sender.key_seq, "alert_seq": alert_seq}
     seq, stored_bytes = _add(id_, sender.account_seq, content, status, now, origin)
     notification_days.count(sender.account_seq, day, stored_bytes)
     return tuple.__new__(NotificationRow, (seq, id_, status, now, content))  # in half the time

@@ -35,10 +35,6 @@ class Sender(Protocol):
         """The API key, if one sends."""
 
     @property
-    def alert_seq(self) -> int | None:
-        """The alert, if one sends."""
-
-    @property
     def subject(self) -> Subject:
         """What a mute may name."""
 
@@ -53,10 +49,6 @@ class Caller(NamedTuple):
     email: str
     scope: str
     has_followers: int  # whether somebody may follow something of the account
-
-    @property
-    def alert_seq(self) -> None:
-        """A key is no alert."""
 
     @property
     def subject(self) -> Subject:
@@ -78,10 +70,6 @@ class Owner(NamedTuple):
         return cls(account.seq, account.time_zone, account.email)
 
     @property
-    def alert_seq(self) -> None:
-        """The owner is no alert."""
-
-    @property
     def subject(self) -> Subject:
         """The key; a mute of everything names the owner, too."""
         return OWNER if self.key_seq is None else ("key", self.key_seq)
@@ -94,7 +82,6 @@ class SnoozedSender(NamedTuple):
     email: str
     time_zone: str
     key_seq: int | None
-    alert_seq: int | None
     kind: str
     sender_seq: int
     quiet_hours: str | None  # also None for an alert that ignores them
@@ -108,14 +95,13 @@ class SnoozedSender(NamedTuple):
 
 
 class Watch:
-    """A heartbeat or a rule on a metric as a sender: it has no key and no alert.
+    """A heartbeat or a rule on a metric as a sender: it has no key.
 
     Its notifications are not collected, and quiet hours also hold the urgent ones.
     """
 
     __slots__ = ()
     key_seq = None
-    alert_seq = None
     frequency = "instant"
     urgent_passes_quiet_hours = 0
 

@@ -219,6 +219,7 @@ def test_a_flood_on_a_database_that_cannot_be_written_gets_429_and_pauses_the_al
     service.work()
     assert query(service, "SELECT is_active FROM alert") == [(0,)]
     assert owner.listed("?limit=1")[0]["title"] == "MCP - Alert paused: Backups"
+    assert query(service, "SELECT count(*) FROM notification WHERE alert_seq IS NULL") == [(0,)]
     assert hook.post({"message": "a"}).status_code == 429
 
 
