@@ -266,7 +266,7 @@ def checked_cron(cron: str, now: int) -> str:
             raise ValueError
         next_run(text, "UTC", now)
     except (CronSimError, ValueError, AssertionError, StopIteration, OverflowError):
-        sentence = f'"{cron[:100]}" is not a cron expression, or never runs.'
         advice = "Write five fields, such as 0 3 * * * for 03:00 daily."
-        raise Refused(400, f"{sentence} {advice}", field="cron") from None
+        sentence = f'"{cron[:100]}" is not a cron expression, or never runs. {advice}'
+        raise Refused(400, sentence, field="cron") from None
     return text

@@ -6,6 +6,7 @@ heartbeats that keep their UUIDs, so that jobs need only another host. Must not 
 
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from core import accounts, api_keys, heartbeats
@@ -186,14 +187,11 @@ def _distinct(keys: list[NewKey]) -> list[NewKey]:
 def make(account: Account, plan: Plan, now: int, dry_run: bool = False) -> list[Made]:
     """Make all of it or nothing, but what has the same name or UUID already; with `dry_run`, nothing."""
     made = list[Made]()
-    try:
-        with transaction(account.seq):
-            made += [_make_key(account, key, now) for key in plan.keys]
-            made += [_make_heartbeat(account, one, now) for one in plan.heartbeats]
-            if dry_run:
-                raise _Tried
-    except _Tried:
-        pass
+    with suppress(_Tried), transaction(account.seq):
+        made += [_make_key(account, key, now) for key in plan.keys]
+        made += [_make_heartbeat(account, one, now) for one in plan.heartbeats]
+        if dry_run:
+            raise _Tried
     return made
 
 

@@ -165,8 +165,7 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
 
 def _purge_keys(account: Account, now: int) -> bool:
     """Remove keys that were revoked long ago and that no notification in the history names."""
-    used_before = history_begin(account.plan, now)
-    find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before)
+    find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, history_begin(account.plan, now))
     return _purge(account.seq, find, ApiKey.purge)
 
 
@@ -175,8 +174,7 @@ def _purge_devices(account: Account, now: int) -> bool:
 
     The last removed device stays: its state decides the status of new notifications (`recording.first_status`).
     """
-    find = partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS)
-    return _purge(account.seq, find, Device.purge)
+    return _purge(account.seq, partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS), Device.purge)
 
 
 def _purge(account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> bool:

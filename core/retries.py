@@ -144,9 +144,8 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
     """The devices of a full batch for which no attempt was settled: more attempts would fare no better."""
     settled = (Outcome.DELIVERED, Outcome.REFUSED, Outcome.DEAD)
     answered = zip(attempts, answers, strict=True)
-    return {attempt.device.seq for attempt in attempts} - {
-        attempt.device.seq for attempt, answer in answered if answer.outcome in settled
-    }
+    with_any = {attempt.device.seq for attempt, answer in answered if answer.outcome in settled}
+    return {attempt.device.seq for attempt in attempts} - with_any
 
 
 # --- giving up ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ not know requests.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 from core.local_time import local_day
@@ -29,22 +30,12 @@ class RunPage(NamedTuple):
 
 def grouped(notifications: Iterable[Outline], zone: str) -> list[Run]:
     """The runs of these ordered notifications: alike, on one day in this time zone, and not waiting."""
-    runs: list[list[Outline]] = []
-    for one in notifications:
-        if runs and _are_alike(runs[-1][-1], one, zone):
-            runs[-1].append(one)
-        else:
-            runs.append([one])
-    return [tuple(run) for run in runs]
 
+    def likeness(one: Outline) -> tuple[object, ...]:
+        alone = one.seq if one.is_waiting else None
+        return one.title, one.api_key_seq, one.alert_seq, one.priority, local_day(one.created_at, zone), alone
 
-def _are_alike(one: Outline, other: Outline, zone: str) -> bool:
-    return (
-        one.title == other.title
-        and (one.api_key_seq, one.alert_seq, one.priority) == (other.api_key_seq, other.alert_seq, other.priority)
-        and not (one.is_waiting or other.is_waiting)
-        and local_day(one.created_at, zone) == local_day(other.created_at, zone)
-    )
+    return [tuple(run) for _, run in groupby(notifications, likeness)]
 
 
 def read(account: Account, span: Span, wanted: Wanted, limit: int) -> RunPage:

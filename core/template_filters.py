@@ -53,11 +53,7 @@ class OutOfWork(CannotApply):
     """No work is left for the filter."""
 
 
-class _Missing:
-    """The value at a path that a payload lacks."""
-
-
-MISSING = _Missing()
+MISSING = object()  # the value at a path that a payload lacks
 
 
 class Work:
