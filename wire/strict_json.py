@@ -109,7 +109,7 @@ def _made_storable(text: str) -> str:
     """The text with U+FFFD for escapes that cannot be stored; its length stays, so that places are right."""
     parts, start = list[str](), 0
     while True:
-        end = _end(BEFORE_UNSTORABLE, text, start)
+        end = _storable_end(text, start)
         parts.append(text[start:end])
         if not UNSTORABLE.match(text, end):  # the end of the text, or not an escape at all
             return "".join([*parts, text[end:]])
@@ -230,7 +230,7 @@ def _fault_of(token: re.Match[str]) -> str | None:
     if token.lastgroup == "constant":
         return f"{literal} is not a JSON number"
     if token.lastgroup == "string":
-        escape = UNSTORABLE.match(literal, _end(BEFORE_UNSTORABLE, literal, 0))
+        escape = UNSTORABLE.match(literal, _storable_end(literal, 0))
         kind = "NUL character" if escape and escape[0] == r"\u0000" else "lone surrogate"
         return f"a string with a {kind}" if escape else None
     if token.lastgroup != "number":
@@ -241,9 +241,9 @@ def _fault_of(token: re.Match[str]) -> str | None:
     return "a number outside a double's range" if math.isinf(float(literal)) else None
 
 
-def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.match(text, start)
-    return match.end() if match else start
+def _storable_end(text: str, start: int) -> int:
+    found = BEFORE_UNSTORABLE.match(text, start)
+    return found.end() if found else start
 
 
 def _place(text: str, index: int) -> str:
