@@ -304,7 +304,7 @@ CREATE TABLE answer (
     by_account_seq INTEGER                 -- who answered; NULL: its own account. No foreign key: that may be deleted
 ) STRICT;
 
--- A notification that is pushed again until it is acknowledged.
+-- A notification that is pushed again until it is acknowledged, or another one that was acknowledged.
 CREATE TABLE alarm (
     notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
     account_seq INTEGER NOT NULL REFERENCES account,

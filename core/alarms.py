@@ -63,14 +63,13 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int, own_key: int | None = None) -> None:
-    """Acknowledge a notification that repeats, as its owner or a program asks; nothing happens the second time.
+    """Acknowledge a notification, as its owner or a program asks; nothing happens the second time.
 
-    `Refused` (404) when the account has none with that id, or `own_key` did not send it; (409) if it does not repeat.
+    `Refused` (404) when the account has none with that id, or `own_key` did not send it.
     """
     with writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
         seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
-        if stored.find(seq) is None:
-            raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
+        stored.add_silent([one.seq for one in copies.group([seq])], now)
         acknowledge(account_seq, seq, None, now)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from store.database import AFTER_ALL, run, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.notifications import NotificationRow
+from store.notifications import STATUS, NotificationRow
 from store.rows import Query, columns, select_number
 
 
@@ -19,7 +19,7 @@ class DueAlarm(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """The state of a notification that repeats until it is acknowledged, or did."""
+    """The state of a notification that repeats until it is acknowledged, or did, or was acknowledged."""
 
     state: str
     ends_at: int | None
@@ -54,6 +54,11 @@ class ClaimedAlarm(NamedTuple):
 
 
 INSERT = "INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)"
+INSERT_SILENT = (  # a held notification is on no screen
+    "INSERT INTO alarm (notification_seq, account_seq, state, ends_at, repeats)"
+    f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE ? END, 0 FROM notification n"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
+)
 COUNT_WAITING = (
     "SELECT count(*) FROM alarm a JOIN notification n ON n.seq = a.notification_seq"
     " WHERE a.account_seq = ? AND a.state = 'waiting' AND (n.tag IS NULL OR n.tag IS NOT ?)"
@@ -123,6 +128,11 @@ def add(notification_seq: int, account_seq: int) -> None:
     run(INSERT, (notification_seq, account_seq))
 
 
+def add_silent(notification_seqs: Iterable[int], now: int) -> None:
+    """Add alarms that do not ring, for what does not repeat and is acknowledged; call inside `transaction()`."""
+    run(INSERT_SILENT, (now, json.dumps(list(notification_seqs))))
+
+
 def count_waiting(account_seq: int, tag: str | None) -> int:
     """Count the account's waiting alarms, without those that a notification with this tag would replace."""
     return select_number(COUNT_WAITING, (account_seq, tag)) or 0
@@ -144,7 +154,7 @@ def begin_anew(notification_seq: int) -> None:
 
 
 def find(notification_seq: int) -> Alarm | None:
-    """The alarm of a notification that repeats, or did."""
+    """The alarm of a notification that repeats, or did, or was acknowledged."""
     return FIND.first((notification_seq,))
 
 

@@ -4,6 +4,8 @@ Each handler reads its parameters, sends through the function that the REST API 
 shapes. Must not know SQL or push.
 """
 
+from contextlib import suppress
+
 from core import alarms, delays, deletion, local_time
 from core.pictures import attachment
 from core.plans import PLANS
@@ -65,9 +67,10 @@ def delete(topic: str, sequence_id: str) -> Payload:
 
 
 def clear(topic: str, sequence_id: str) -> Payload:
-    """PUT /TOPIC/ID/clear and /TOPIC/ID/read: acknowledge the newest message with that ID, if it repeats."""
+    """PUT /TOPIC/ID/clear and /TOPIC/ID/read: acknowledge the newest message with that ID, if there is one."""
     caller = current().caller
-    alarms.acknowledge_several(caller.account_seq, [_newest(sequence_id)], clock.now_ms(), own_key(caller))
+    with suppress(Refused):
+        alarms.acknowledge_notification(caller.account_seq, _newest(sequence_id), clock.now_ms(), own_key(caller))
     return _event("message_clear", topic, sequence_id)
 
 

@@ -362,10 +362,12 @@ def _detail(entry: Entry) -> Payload:
 
 
 def _alarm(alarm: Alarm | None, content: Content) -> Payload:
-    """The state of a notification that repeats; replaces its `acknowledge` as sent."""
+    """The state of a notification that repeats, which replaces its `acknowledge` as sent, or was acknowledged."""
     if alarm is None:
         return {}
-    shown: Payload = {"acknowledge": {**as_acknowledge(content.acknowledge), "state": alarm.state}}
+    shown: Payload = {}
+    if content.acknowledge:
+        shown["acknowledge"] = {**as_acknowledge(content.acknowledge), "state": alarm.state}
     if alarm.acknowledged_at is not None:
         shown |= {"acknowledgedAt": alarm.acknowledged_at, **_by(alarm.by, "acknowledgedBy")}
     return {**shown, "repeats": alarm.repeats} if alarm.repeats else shown

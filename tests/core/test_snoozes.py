@@ -118,9 +118,10 @@ def test_what_was_answered_is_not_pushed_again(service, owner, browser, passes):
 # --- what ends it ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("begin", [ring, send])
 @pytest.mark.parametrize("end", ["acknowledged", "replaced", "deleted"])
-def test_what_is_done_with_is_not_pushed_again(owner, browser, passes, end):
-    id_ = ring(owner, tag="t")
+def test_what_is_done_with_is_not_pushed_again(owner, browser, passes, begin, end):
+    id_ = begin(owner, tag="t")
     snooze(owner, id_)
     if end == "acknowledged":
         acknowledge(owner, id_)

@@ -1,8 +1,10 @@
 """POST /api/v1/notifications/{id}/acknowledge, and what a notification answers of its repeats."""
 
+from unittest.mock import ANY
+
 import pytest
 
-from tests.support.alarms import acknowledge, detail, every, ring
+from tests.support.alarms import acknowledge, bodies, detail, every, ring
 from tests.support.rows import each
 
 
@@ -46,14 +48,20 @@ def test_an_unknown_one_is_a_404(owner, path):
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-def test_acknowledging_a_notification_without_repeats_is_a_409(owner):
-    sent = owner.send().json["notification"]["id"]
-    assert owner.post(f"/notifications/{sent}/acknowledge").json == {
-        "ok": False,
-        "error": "This notification does not repeat: there is nothing to acknowledge.",
-        "code": "VALIDATION_ERROR",
-        "statusCode": 409,
-    }
+def test_a_notification_without_repeats_is_acknowledged_too_and_the_first_time_is_kept(owner, browser, moved_clock):
+    sent = owner.send().json["notification"]
+    first = acknowledge(owner, sent["id"])
+    assert first == {**sent, "acknowledgedAt": moved_clock.ms, "deliveries": ANY}
+    moved_clock.advance(5)
+    assert acknowledge(owner, sent["id"]) == detail(owner, sent["id"]) == first
+
+
+def test_its_devices_show_that_a_notification_without_repeats_was_acknowledged(service, owner, browser):
+    acknowledge(owner, owner.send().json["notification"]["id"])
+    service.work()
+    assert bodies(browser)[1:] == ["Acknowledged."]
+    service.work()
+    assert len(browser.messages) == 2
 
 
 def test_only_a_post_acknowledges(owner, rings):

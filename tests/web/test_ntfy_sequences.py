@@ -46,10 +46,10 @@ def test_the_newest_message_with_the_id_is_acknowledged(owner, browser, path):
         assert detail(owner, sent)["acknowledge"]["state"] == "acknowledged"
 
 
-def test_a_message_that_does_not_repeat_is_cleared_without_a_change(pro):
-    publish(pro, "/backups/job-7")
+def test_a_message_that_does_not_repeat_is_acknowledged_too(pro):
+    sent = publish(pro, "/backups/job-7").json["id"]
     assert pro.request("PUT", "/backups/job-7/clear").json == event("message_clear", "job-7")
-    assert len(ids(pro)) == 1
+    assert detail(pro, sent)["acknowledgedAt"] == NOW
 
 
 def test_an_unknown_id_is_a_200_and_one_of_another_account_is_unknown(pro, owner, browser):
