@@ -67,7 +67,7 @@ LISTED = (
     f"SELECT {columns(ListedFollower, 'f', is_following=IS_FOLLOWING)} FROM follower f"
     f" WHERE f.what = :what AND f.subject_seq = :subject AND {IS_LIVE}"
 )
-OF_SUBJECT = Query(ListedFollower, f"{LISTED} ORDER BY f.seq")
+OF_SUBJECT = Query(ListedFollower, f"{LISTED} ORDER BY f.created_at DESC, f.seq DESC")
 ONE = Query(ListedFollower, f"{LISTED} AND f.email = :email")
 OF_FOLLOWED = {"owner": "o.email", "name": subjects.NAME, "is_following": IS_FOLLOWING}
 FOLLOWED = Query(
@@ -117,7 +117,7 @@ THEIR_MUTES = (  # what the accounts that follow have muted of it
 
 
 def of_subject(subject: Subject, since: int) -> list[ListedFollower]:
-    """The followers and the invited, in the order in which they were invited."""
+    """The followers and the invited, newest invitation first."""
     what, seq = subject
     return OF_SUBJECT.all({"what": what, "subject": seq, "since": since})
 
