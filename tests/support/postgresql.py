@@ -231,7 +231,8 @@ def alter(statement):
     elif statement.startswith("DROP TABLE"):
         statement = f"{statement} CASCADE"
     _alterations.append(statement)
-    connection().execute(f"SET session_replication_role = replica; {statement}; RESET session_replication_role")
+    # Not by `execute`: after a DROP, psycopg lets the server forget the statements that `run` has prepared.
+    connection().say(f"SET session_replication_role = replica; {statement}; RESET session_replication_role")
 
 
 def query(statement, values=()):
