@@ -56,8 +56,9 @@ class ClaimedAlarm(NamedTuple):
 INSERT = "INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)"
 INSERT_SILENT = (  # a held notification is on no screen
     "INSERT INTO alarm (notification_seq, account_seq, state, ends_at, repeats)"
-    f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE ? END, 0 FROM notification n"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
+    f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE CAST(? AS BIGINT) END, 0"
+    " FROM notification n WHERE seq IN (SELECT value FROM json_each(?))"
+    " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
 )
 COUNT_WAITING = (
     "SELECT count(*) FROM alarm a JOIN notification n ON n.seq = a.notification_seq"

@@ -208,9 +208,9 @@ def _emptying():
 def empty(*note):
     """Empty this process's database, except for a note with this name and value, if they are given."""
     if next(_emptying()) % TRUNCATE_AFTER == 0:
-        connection().execute(f"TRUNCATE {', '.join(tables())}")
+        connection().say(f"TRUNCATE {', '.join(tables())}")
     if _alterations:
-        connection().execute("DROP FUNCTION IF EXISTS disk_full() CASCADE")
+        connection().say("DROP FUNCTION IF EXISTS disk_full() CASCADE")
     connection().execute("SELECT pg_temp.empty()")
     if note:
         connection().execute("INSERT INTO server_note (name, value) VALUES (%s, %s)", note)
