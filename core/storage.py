@@ -1,6 +1,8 @@
 """The most that an account may store (`ACCOUNT_MEGABYTES`) or have pending, and the accounts that have reached it.
 
-A background thread looks every few seconds at what is stored; requests only read the result. Must not know requests.
+A background thread looks every few seconds at what is stored; requests read the result, and add what their process
+has stored since. So other processes' rows and the last payloads of alerts count a little later. Must not know
+requests.
 """
 
 from process import clock
@@ -13,32 +15,35 @@ MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 
 _megabytes = 0  # set by `configure`
-_full = frozenset[int]()  # accounts
+_stored: dict[int, int] = {}  # bytes by account, when a thread last looked
 _full_until_s: dict[int, float] = {}  # by account: until when its backlog counts as full
 
 
 def configure(megabytes: int) -> None:
     """Set the limit; no account is known to have reached it."""
-    global _megabytes, _full
-    _megabytes, _full = megabytes, frozenset()
+    global _megabytes
+    _megabytes = megabytes
+    _stored.clear()
+    notification_days.forget_stored()
     _full_until_s.clear()
 
 
 def look(now: int) -> None:
-    """Find the accounts that have reached the limit."""
-    global _full
-    _full = frozenset(notification_days.accounts_with(_megabytes * MEGABYTE))
+    """Find how much each account has stored."""
+    global _stored
+    _stored = notification_days.stored_bytes()
 
 
 def check(account_seq: int) -> None:
     """`Refused` (429) if the account may store nothing more."""
-    if account_seq in _full:
+    if is_full(account_seq):
         raise Refused(429, f"{what_is_full()} Delete notifications or metrics, then try again after a minute.")
 
 
 def is_full(account_seq: int) -> bool:
     """Whether the account may store nothing more."""
-    return account_seq in _full
+    stored = _stored.get(account_seq, 0) + notification_days.stored_since_look(account_seq)
+    return stored >= _megabytes * MEGABYTE
 
 
 def what_is_full() -> str:

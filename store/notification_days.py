@@ -3,10 +3,13 @@
 Beside them: how many bytes an account has stored.
 """
 
+from collections import Counter
+from functools import partial
+from threading import Lock
 from typing import NamedTuple
 
-from store.database import run, run_later
-from store.rows import Query, columns, select_number, select_numbers, size
+from store.database import after_commit, run, run_later
+from store.rows import Query, columns, select_number, size
 
 
 class Stats(NamedTuple):
@@ -34,10 +37,10 @@ ADD_PICTURE_BYTES = (  # the row is there: a picture comes with a notification, 
     "UPDATE notification_day SET picture_bytes = picture_bytes + :bytes, stored_bytes = stored_bytes + :bytes"
     " WHERE account_seq = :account AND day = '' RETURNING picture_bytes"
 )
-ACCOUNTS_WITH = (  # an alert's last payload is not noted: each event replaces it
-    f"SELECT a.seq FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
-    f" WHERE coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
-    " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0) >= ?"
+STORED_BYTES = (  # an alert's last payload is not noted: each event replaces it
+    f"SELECT a.seq, coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
+    " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0)"
+    " FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
 )
 ADD_DAY = "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, ?)"
 SINCE = "SELECT day, notification_count FROM notification_day WHERE account_seq = ? AND day >= ?"
@@ -56,24 +59,48 @@ COUNTERS = {
 }
 STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
+_since_look = Counter[int]()  # the bytes that this process has stored since `stored_bytes`, by account
+_lock = Lock()
+
 
 def count(account_seq: int, day: str, stored_bytes: int) -> None:
     """Count one more on `day` (YYYY-MM-DD) and of all time."""
     run_later(COUNT, (account_seq, stored_bytes, account_seq, day))
+    after_commit(partial(_note, account_seq, stored_bytes))
 
 
 def add_bytes(account_seq: int, stored_bytes: int) -> None:
     """Add to the account's stored bytes, or subtract."""
     run_later(ADD_BYTES, (account_seq, stored_bytes))
+    after_commit(partial(_note, account_seq, stored_bytes))
 
 
-def accounts_with(stored_bytes: int) -> list[int]:
-    """The accounts (their seqs) that have stored at least so much."""
-    return select_numbers(ACCOUNTS_WITH, (stored_bytes,))
+def _note(account_seq: int, stored_bytes: int) -> None:
+    with _lock:
+        _since_look[account_seq] += stored_bytes
+
+
+def stored_bytes() -> dict[int, int]:
+    """How many bytes each account has stored; begins `stored_since_look` anew."""
+    found = dict(run(STORED_BYTES).fetchall())
+    forget_stored()
+    return found
+
+
+def forget_stored() -> None:
+    """Begin `stored_since_look` anew."""
+    with _lock:
+        _since_look.clear()
+
+
+def stored_since_look(account_seq: int) -> int:
+    """How many bytes of the account this process has stored since `stored_bytes`, without alerts' last payloads."""
+    return _since_look[account_seq]
 
 
 def add_picture_bytes(account_seq: int, bytes_: int) -> int:
     """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now."""
+    after_commit(partial(_note, account_seq, bytes_))
     return select_number(ADD_PICTURE_BYTES, {"account": account_seq, "bytes": bytes_}) or 0
 
 

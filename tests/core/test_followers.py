@@ -297,12 +297,11 @@ def test_a_disabled_follower_one_with_a_full_backlog_and_one_without_room_are_pa
     service.flask("account", "enable", BOB)
     monkeypatch.setattr(storage, "MAX_PENDING", 1)
     owner.send("a", "first")
-    monkeypatch.setattr(storage, "_full", frozenset())
     owner.send("a", "full")
     assert [one["body"] for one in bob.listed()] == ["first"]
     monkeypatch.setattr(storage, "MAX_PENDING", 100_000)
     storage._full_until_s.clear()
-    monkeypatch.setattr(storage, "_full", frozenset({account_seq()}))
+    monkeypatch.setattr(storage, "_stored", {account_seq(): 2_000 * storage.MEGABYTE})
     assert owner.send("a", "stored").status_code == 200
     assert [one["body"] for one in bob.listed()] == ["first"] and len(owner.listed()) == 4
 

@@ -107,8 +107,9 @@ def looks(full):
 
 def test_an_account_may_store_until_its_limit(full):
     assert stored(full.service) < 1_000_000 and full.send("t", "b" * 3_000).status_code == 200
-    looks(full)
-    assert stored(full.service) > 1_000_000 and full.send("t", "b").status_code == 429
+    for _ in range(2):
+        assert stored(full.service) > 1_000_000 and full.send("t", "b").status_code == 429
+        looks(full)
 
 
 def refuse_everything(full, hook):
