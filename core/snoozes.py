@@ -55,9 +55,8 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
             raise Refused(400, "The notification is too old by then: the history no longer has it.", field="forS")
         stored.put(entry.seq, account_seq, until)
         alarms.pause(entry.seq)
-        if entry.status == "pending":
+        if entry.status == "pending":  # it stays so, since it is tried again
             deliveries.end([entry.seq], "It was snoozed before this device had it.", now)
-            notifications.settle(entry.seq)
 
 
 def snoozed_until(entry: Entry) -> int | None:
@@ -96,6 +95,8 @@ def _release(seq: int, now: int) -> None:
         return
     notification = notifications.one(seq)
     if notifications.is_replaced(seq) or buttons.is_answered(seq) or is_expired(notification.content, now):
+        if notification.status == "pending":
+            notifications.settle(seq)
         return
     stored.count(seq)
     held_notifications.remove([seq])  # from now on it has not the status of its digest

@@ -2,6 +2,8 @@
 
 import pytest
 
+from store import buttons
+from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER
 from tests.support.alarms import acknowledge, bodies, detail, ring, rung
 from tests.support.buttons import ANSWERS, paths, press
@@ -80,11 +82,28 @@ def test_what_no_device_has_yet_is_not_tried_before(owner, browser, passes):
     browser.then(503)
     id_ = send(owner)
     tried = len(browser.pushes)
-    assert snooze(owner, id_)["deliveries"][0]["error"] == "It was snoozed before this device had it."
+    snoozed = snooze(owner, id_)
+    assert snoozed["deliveries"][0]["error"] == "It was snoozed before this device had it."
     passes(HOUR_S - 1)
-    assert len(browser.pushes) == tried
+    assert (len(browser.pushes), detail(owner, id_)["status"]) == (tried, snoozed["status"]) == (tried, "pending")
     passes(1)
     assert (len(browser.pushes), detail(owner, id_)["status"]) == (tried + 1, "delivered")
+
+
+@pytest.mark.parametrize("end", ["acknowledged", "answered", "replaced"])
+def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, passes, end):
+    browser.then(503)
+    id_ = send(owner, tag="t", actions=ANSWERS)
+    snooze(owner, id_)
+    if end == "acknowledged":
+        acknowledge(owner, id_)
+    elif end == "answered":
+        with transaction(EVERYBODY):
+            assert buttons.put_first_answer(1, 0, None, None, 0)
+    else:
+        send(owner, "newer", tag="t")
+    passes(HOUR_S)
+    assert detail(owner, id_)["status"] == "failed"
 
 
 def test_one_that_came_in_a_digest_comes_as_itself(service, owner, browser, night, until, works):
