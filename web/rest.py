@@ -87,14 +87,11 @@ def deliver(content: Content, idempotency_key: str | None, picture: bytes | None
 def _shown(notification: Recorded) -> Payload:
     """A notification as it is answered."""
     content, status, created_at = notification.content, notification.status, notification.created_at
-    return _answered(notification.id, status, created_at, content.title, content.body, content.given)
+    return as_answered(notification.id, status, created_at, content.title, content.body, content.given, _image_of)
 
 
-def _answered(id_: str, status: str, created_at: int, title: str, body: str, given: Payload | None) -> Payload:
-    shown = as_answered(id_, status, created_at, title, body, given)
-    if given and "picture" in given:
-        shown["image"] = f"{guards.origin()}{path_of(id_)}"
-    return shown
+def _image_of(id_: str) -> str:
+    return f"{guards.origin()}{path_of(id_)}"
 
 
 def deliver_content(content: Content, idempotency_key: str | None, picture: bytes | None = None) -> delivery.Sent:
@@ -136,7 +133,10 @@ def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
         rows = notifications.listed(seqs)
     else:
         rows, last, is_done = notifications.page(caller.account_seq, before, since, limit)
-    shown = [_answered(*row[1:]) for row in rows]
+    shown = [
+        as_answered(id_, status, created_at, title, body, given, _image_of)
+        for _, id_, status, created_at, title, body, given in rows
+    ]
     pagination = {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done}
     return {"ok": True, "notifications": shown, "pagination": pagination}, rows
 

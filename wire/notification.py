@@ -329,12 +329,23 @@ class Recorded(Protocol):
 
 
 def as_answered(
-    id_: str, status: str, created_at: int, title: str, body: str, given: dict[str, Any] | None
+    id_: str,
+    status: str,
+    created_at: int,
+    title: str,
+    body: str,
+    given: dict[str, Any] | None,
+    image_of: Callable[[str], str] | None = None,
 ) -> dict[str, Any]:
-    """A notification as it is answered; `given` is `Content.given`, or None if nothing is set."""
+    """A notification as it is answered, with the address of its picture if `image_of` says that of an id.
+
+    `given` is `Content.given`, or None if nothing is set.
+    """
     shown = {"id": id_, "title": title, "body": body, "status": status, "createdAt": created_at}
     if given:
         for column, value in given.items():
             if field := OPTIONAL_FIELDS.get(column):
                 shown[field.name] = field.answered(value)
+        if image_of and "picture" in given:
+            shown["image"] = image_of(id_)
     return shown
