@@ -193,7 +193,6 @@ def acknowledge_notification(notification_id: str) -> Payload:
 
 def snooze_notification(notification_id: str) -> Payload:
     """POST /api/v1/notifications/{id}/snooze."""
-    _entry(notification_id)
     for_s, caller, now = read_object(snoozes.checked), current().caller, clock.now_ms()
     snoozes.snooze(caller.account_seq, caller.plan, notification_id, now + for_s * 1000, now)
     return {"ok": True, "notification": _detail(_entry(notification_id))}

@@ -272,6 +272,11 @@ def test_a_wrong_length_is_refused(owner, browser, for_s):
     assert answer.status_code == 400 and "forS" in answer.json["error"]
 
 
+@each("body", [b"{", b'{"forS": 59}'])
+def test_a_wrong_body_is_refused_before_the_notification_is_looked_for(owner, body):
+    assert owner.post(f"/notifications/{'0' * 32}/snooze", data=body).status_code == 400
+
+
 def test_an_unknown_field_is_refused(owner, browser):
     answer = owner.post(f"/notifications/{send(owner)}/snooze", {"forS": 60, "until": 1})
     assert (answer.status_code, "until" in answer.json["error"]) == (400, True)
