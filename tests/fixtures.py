@@ -171,11 +171,7 @@ def every_provider(make_service, push_service, apns, fcm, authority, moved_clock
     """A service configured for all three push channels."""
     return make_service(
         WEBPUSH_HOSTS=push_service.origin,
-        APNS_URL=apns.url,
-        APNS_KEY=apns.key_pem,
-        APNS_KEY_ID=apns.key_id,
-        APNS_TEAM_ID=apns.team_id,
-        APNS_TOPIC=apns.topic,
+        **apns.settings,
         FCM_URL=fcm.origin,
         FCM_SERVICE_ACCOUNT=json.dumps(fcm.service_account()),
         SSL_CERT_FILE=authority.ca_file,

@@ -15,24 +15,12 @@ from tests.support.outcomes import (
     send_at_once,
     sent_status,
 )
-from tests.support.times import DAY_S
-
-
-def apns_settings(apns, **changes):
-    return {
-        "APNS_URL": apns.url,
-        "APNS_KEY": apns.key_pem,
-        "APNS_KEY_ID": apns.key_id,
-        "APNS_TEAM_ID": apns.team_id,
-        "APNS_TOPIC": apns.topic,
-        **changes,
-    }
 
 
 @pytest.fixture
 def service(make_service, apns, authority, moved_clock):
     """Configured for APNs alone, in place of the one for Web Push: `owner` is an account of it."""
-    return make_service(**apns_settings(apns, SSL_CERT_FILE=authority.ca_file))
+    return make_service(**apns.settings, SSL_CERT_FILE=authority.ca_file)
 
 
 @pytest.fixture
@@ -47,30 +35,7 @@ def phone(apns, owner, moved_clock):
 # --- what is sent -------------------------------------------------------------------------------------------
 
 
-def test_a_push_is_an_urgent_alert_kept_for_a_day_that_replaces_its_own_repeat(owner, phone, apns, moved_clock):
-    sent = owner.send().json["notification"]
-    expected = {
-        ":path": f"/3/device/{phone.token}",
-        "content-type": "application/json",
-        "apns-topic": apns.topic,
-        "apns-push-type": "alert",
-        "apns-priority": "10",
-        "apns-expiration": str(moved_clock.ms // 1000 + DAY_S),
-        "apns-collapse-id": sent["id"],
-    }
-    assert {name: phone.pushes[0].get(name) for name in expected} == expected
-    assert phone.messages[0].body["id"] == sent["id"]
-
-
 # --- the provider token -------------------------------------------------------------------------------------
-
-
-def test_one_provider_token_serves_pushes_of_all_accounts(service, owner, phone, apns):
-    other, other_phone = service.caller(service.account("other@example.org")), apns.phone()
-    register(other, other_phone)
-    for sender in (owner, other) * 5:
-        assert sent_status(sender) == "delivered"
-    assert (len(phone.messages), len(other_phone.messages), len(apns.tokens)) == (5, 5, 1)
 
 
 def test_a_provider_token_is_renewed_before_it_is_60_minutes_old(owner, phone, apns, moved_clock):
@@ -137,13 +102,6 @@ def ten(apns, owner):
     for phone in phones:
         register(owner, phone)
     return phones
-
-
-def test_ten_iphones_get_a_push_over_a_fresh_connection_that_takes_one_at_a_time(owner, apns, ten):
-    assert (apns.first_streams, apns.connections) == (1, 0)
-    assert sent_status(owner) == "delivered"
-    assert [(len(phone.messages), len(phone.pushes)) for phone in ten] == [(1, 1)] * 10
-    assert (apns.connections, apns.excess) == (1, 0)
 
 
 def test_of_several_pushes_one_goes_first(owner, ten, monkeypatch):

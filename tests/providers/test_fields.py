@@ -23,6 +23,7 @@ def test_no_field_and_the_default_priority_give_the_push_that_there_was(phones, 
             "path": page,
         }
         expiration = str(moved_clock.ms // 1000 + DAY_S)
+        assert (headers["apns-push-type"], headers["content-type"]) == ("alert", "application/json")
         named = ("apns-priority", "apns-expiration", "apns-collapse-id")
         assert tuple(headers[name] for name in named) == ("10", expiration, sent["id"])
         message = phones.to_android
@@ -63,15 +64,7 @@ def test_each_provider_has_its_name_of_a_priority(phones, priority, level, apns_
 
 @pytest.mark.parametrize("setting, level", [("0", "time-sensitive"), ("1", "critical")])
 def test_urgent_is_critical_where_apple_permits_it(make_service, apns, authority, moved_clock, setting, level):
-    service = make_service(
-        APNS_URL=apns.url,
-        APNS_KEY=apns.key_pem,
-        APNS_KEY_ID=apns.key_id,
-        APNS_TEAM_ID=apns.team_id,
-        APNS_TOPIC=apns.topic,
-        APNS_CRITICAL=setting,
-        SSL_CERT_FILE=authority.ca_file,
-    )
+    service = make_service(**apns.settings, APNS_CRITICAL=setting, SSL_CERT_FILE=authority.ca_file)
     service.account()
     caller, phone = service.caller(), apns.phone()
     caller.post("/devices", {"kind": "apns", "token": phone.token})

@@ -33,16 +33,6 @@ def test_requests_run_at_the_same_time_in_the_calling_thread():
     assert [reply.status for reply in replies] == [201] * 5
 
 
-def test_replies_come_in_the_order_of_the_requests():
-    def answer_with_the_path(connection, number):
-        path = read_request(connection).split()[1]
-        answer(connection, body=path)
-
-    with listening(answer_with_the_path) as listener:
-        replies = send_all([post(f"{listener.url}/{n}") for n in range(8)], timeout_s=PLENTY_S)
-    assert [reply.body for reply in replies] == [b"/push/%d" % n for n in range(8)]
-
-
 def test_a_reply_has_nothing_of_the_one_before():
     def tell_the_first_one(connection, number):
         read_request(connection)

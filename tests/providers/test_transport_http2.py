@@ -156,12 +156,6 @@ def test_requests_to_another_origin_do_not_wait(apns, fcm, to, monkeypatch):
     assert statuses(replies) == [200, 200, 401, 401]
 
 
-def test_one_request_alone_needs_nobody_to_lead_it(apns, to, arrivals):
-    (phone,) = phones(apns, 1)
-    assert statuses(send_all(to(phone), PLENTY_S)) == [200]
-    assert len(arrivals[phone.token]) == 1
-
-
 # What the provider sent back is repeated
 
 
@@ -311,13 +305,6 @@ def test_replies_come_in_the_order_of_the_requests_however_long_each_took(apns, 
     assert statuses(replies[::2]) == wanted
     assert statuses(replies[1::2]) == [401] * 8
     assert json.loads(replies[2].body)["reason"] == "Unregistered"
-
-
-def test_a_connection_is_kept_and_used_again(apns, to):
-    some = phones(apns, 3)
-    for _ in range(5):
-        assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 3
-    assert apns.connections == 1
 
 
 def close(connection, number):

@@ -9,15 +9,7 @@ import push
 from core import push_slots, retries
 from models import Device
 from store.database import EVERYBODY, WriteFailed, transaction
-
-
-@pytest.fixture
-def browser(push_service, owner):
-    """The owner's only device."""
-    browser = push_service.browser()
-    added = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    assert added.status_code == 201
-    return browser
+from tests.support.devices import subscribe
 
 
 def listed_status(owner):
@@ -39,12 +31,6 @@ def test_a_subscribed_device_gets_the_notification_in_the_declarative_form(owner
         }
     ]
     assert listed_status(owner) == "delivered"
-
-
-def test_a_push_is_urgent_kept_for_a_day_and_replaces_its_own_repeat(owner, browser):
-    sent = owner.send().json["notification"]
-    headers = browser.pushes[0]
-    assert (headers["urgency"], headers["ttl"], headers["topic"]) == ("high", "86400", sent["id"])
 
 
 def test_one_signed_header_per_origin_is_kept_and_renewed_before_its_end(owner, browser, moved_clock):
@@ -99,8 +85,7 @@ def test_after_the_last_device_died_sending_fails_until_one_is_added(owner, brow
     browser.then(410)
     owner.send()
     assert owner.send().json["notification"]["status"] == "failed"
-    other = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    subscribe(owner, push_service)
     assert owner.send().json["notification"]["status"] == "delivered"
 
 
@@ -109,14 +94,6 @@ def test_after_the_owner_removed_the_last_device_the_history_is_all_there_is(own
     owner.delete(f"/devices/{device['id']}")
     assert owner.send().json["notification"]["status"] == "delivered"
     assert browser.messages == []
-
-
-def test_a_dead_device_does_not_affect_pushes_to_another(owner, browser, push_service):
-    living = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": living.subscription})
-    browser.then(410)
-    assert owner.send().json["notification"]["status"] == "delivered"
-    assert len(owner.get("/devices").json["devices"]) == 1
 
 
 def test_retries_double_from_30_seconds_to_an_hour_and_end_after_24_hours(owner, browser, service, moved_clock):
@@ -145,16 +122,6 @@ def test_a_retry_after_that_says_nothing_leaves_the_usual_backoff(owner, browser
     moved_clock.advance(30)
     service.work()
     assert listed_status(owner) == "delivered"
-
-
-def test_each_device_is_tried_on_its_own_even_when_another_has_it(owner, browser, push_service, service, moved_clock):
-    other = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
-    browser.then(503)
-    assert owner.send().json["notification"]["status"] == "delivered"
-    moved_clock.advance(30)
-    service.work()
-    assert (len(browser.messages), len(other.messages), len(other.pushes)) == (1, 1, 1)
 
 
 def test_removing_a_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):
@@ -208,8 +175,7 @@ def test_the_backlog_of_one_account_does_not_delay_another(owner, pro, browser, 
     for _ in range(60):
         browser.then(503)
         owner.send()
-    other = push_service.browser()
-    pro.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    other = subscribe(pro, push_service)
     other.then(503)
     pro.send()
     moved_clock.advance(30)
@@ -246,8 +212,7 @@ def test_a_key_does_not_change_a_device_that_it_did_not_add(owner, browser, serv
 
 
 def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, browser, push_service):
-    other = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    other = subscribe(owner, push_service)
     with transaction(EVERYBODY):
         Device.update(p256dh="damaged").where(Device.token == browser.endpoint).execute()
     assert owner.send().json["notification"]["status"] == "delivered"

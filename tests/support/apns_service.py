@@ -96,6 +96,8 @@ class ApnsService:
         self.port = self.listener.getsockname()[1]
         self.url = f"https://127.0.0.1:{self.port}"  # the port of localhost may be another server's, on ::1
         threading.Thread(target=self._accept, daemon=True).start()
+        self.settings = {"APNS_URL": self.url, "APNS_KEY": self.key_pem, "APNS_KEY_ID": self.key_id}
+        self.settings |= {"APNS_TEAM_ID": self.team_id, "APNS_TOPIC": self.topic}
 
     def forget(self) -> None:
         """Start afresh with the same key: no phones, no connections, nothing counted or scripted."""
