@@ -38,17 +38,6 @@ def type_of(field):
     return next(name for kind, name in TYPES.items() if isinstance(field, kind))
 
 
-def test_every_model_has_a_table(opened):
-    made = {row[0] for row in look(opened, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert {model._meta.table_name for model in modelled()} <= made
-
-
-@every_model
-def test_a_models_columns_are_the_tables(opened, model):
-    columns = [row[1] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")]
-    assert sorted(field.column_name for field in model._meta.sorted_fields) == sorted(columns)
-
-
 @every_model
 def test_a_models_types_are_the_tables(opened, model):
     types = {row[1]: row[2] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")}
@@ -103,10 +92,6 @@ def test_every_reference_has_an_index_that_begins_with_it(opened):
         referring = {row[3] for row in look(opened, f"PRAGMA foreign_key_list({table})") if row[6] == "CASCADE"}
         missing += [f"{table}.{column}" for column in referring - first]
     assert missing == []
-
-
-def test_a_new_file_has_the_newest_version(opened):
-    assert look(opened, "PRAGMA user_version") == [(database.SCHEMA_VERSION,)]
 
 
 def test_the_schema_file_names_every_migration():
