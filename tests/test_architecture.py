@@ -331,43 +331,6 @@ def test_the_check_of_transactions_finds_transactions():
     assert {"cli.accounts", "models", "core.delivery", "store.database", "store.server_notes"} <= found
 
 
-@every_file
-def test_no_except_is_bare(path):
-    bare = [named(path, node) for node in nodes_of(path) if isinstance(node, ast.ExceptHandler) and node.type is None]
-    assert bare == []
-
-
-def public(path):
-    """The public classes and functions of a module, and the public methods of its public classes, but for stubs."""
-    found = [node for node in tree_of(path).body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
-    found = [node for node in found if not node.name.startswith("_")]
-    methods = [inner for node in found if isinstance(node, ast.ClassDef) for inner in node.body]
-    methods = [m for m in methods if isinstance(m, ast.FunctionDef) and not m.name.startswith("_")]
-    return found + [m for m in methods if not ast.unparse(m).endswith("...")]
-
-
-@every_file
-def test_every_public_function_and_class_has_a_docstring(path):
-    silent = [f"{named(path, node)} {node.name}" for node in public(path) if not ast.get_docstring(node)]
-    assert silent == []
-
-
-@every_file
-def test_every_module_has_a_docstring(path):
-    assert ast.get_docstring(tree_of(path))
-
-
-@every_file
-def test_every_function_says_the_types_it_takes_and_returns(path):
-    untyped = [
-        f"{named(path, node)} {node.name}"
-        for node in functions(path)
-        if node.returns is None
-        or any(a.annotation is None and a.arg not in ("self", "cls") for a in node.args.args + node.args.kwonlyargs)
-    ]
-    assert untyped == [] or module_of(path) == "gunicorn.conf"  # gunicorn's hooks, outside mypy
-
-
 @pytest.mark.parametrize(
     "module", ["pycurl", "cryptography", "jwt", "pyfcm", "segno", "yaml", "redis", "markdown_it", *IMPORTED_LATE]
 )
