@@ -7,6 +7,7 @@ import os
 import re
 
 import pytest
+import yaml
 from cryptography.hazmat.primitives import serialization
 
 from core import accounts, people
@@ -27,6 +28,9 @@ from tests.support.webhook_service import WebhookService
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
+
+# The parser in C takes a tenth of the 0.7 s, and every worker reads the OpenAPI document.
+yaml.safe_load = functools.partial(yaml.load, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 Server.start = Fork  # the imports take most of the time of a start
 
