@@ -36,11 +36,17 @@ class Oracle:
 # The plans' limits
 
 
+def use_up(count, plan):
+    """Count requests of the first key, as those count that are made: many are made faster so."""
+    assert rate_limits.limiter.limiter.hit(rate_limits.REST[plan], "1", cost=count)
+
+
 @pytest.mark.parametrize("name, limit", [("starter", 100), ("pro", 1_000), ("scale", 1_000)])
 def test_a_plan_allows_exactly_its_requests_a_minute(service, name, limit):
     service.account("any@example.org", name)
     caller = service.caller("any@example.org")
-    assert allowed(caller, limit + 50) == limit
+    use_up(limit - 10, name)
+    assert allowed(caller, 20) == 10
     headers = caller.get("/stats").headers
     assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == (str(limit), "0")
 
@@ -74,7 +80,7 @@ def test_a_refused_send_sends_nothing(owner, moved_clock):
     ],
 )
 def test_every_answer_counts_once_and_carries_the_headers(owner, moved_clock, method, path, data, status):
-    assert rate_limits.limiter.limiter.hit(rate_limits.REST["starter"], "1", cost=90)
+    use_up(90, "starter")
     remaining = []
     for _ in range(10):
         answer = owner.request(method, path, data=data)
@@ -118,7 +124,8 @@ def test_a_change_of_plan_takes_effect_at_once_and_keeps_the_count(service, owne
     answer = owner.get("/stats")
     assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (200, "1000")
     assert answer.headers["X-RateLimit-Remaining"] == "899"
-    assert allowed(owner, 1_000) == 899
+    use_up(890, "pro")
+    assert allowed(owner, 20) == 9
 
 
 def test_a_smaller_plan_takes_effect_at_once(service, pro, moved_clock):
@@ -133,7 +140,7 @@ def test_a_smaller_plan_takes_effect_at_once(service, pro, moved_clock):
     assert allowed(pro, 110) == 50
 
 
-@pytest.mark.parametrize("by_s", [-10 * 365 * 86_400, -86_400, -61, -1, 1, 61, 86_400, 10 * 365 * 86_400])
+@pytest.mark.parametrize("by_s", [-10 * 365 * 86_400, -61, 61, 10 * 365 * 86_400])
 def test_a_wall_clock_that_is_set_neither_frees_nor_locks(owner, moved_clock, by_s):
     assert allowed(owner, 70) == 70
     moved_clock.advance(30)
