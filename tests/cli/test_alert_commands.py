@@ -231,18 +231,6 @@ def test_an_unknown_icon_is_refused_with_all_names_similar_ones_first(service, o
 # --- account set --quiet-hours, --timezone ------------------------------------------------------------------
 
 
-def test_quiet_hours_hold_from_the_next_event_on_until_they_are_off(service, owner):
-    hook = service.alert()
-    assert status(hook) == "delivered"
-    printed(service.flask("account", "set", OWNER, "--quiet-hours", QUIET_NOW))
-    assert status(hook) == "held"
-    printed(service.flask("account", "set", OWNER, "--quiet-hours", "12:00-13:00"))
-    assert status(hook) == "delivered"
-    printed(service.flask("account", "set", OWNER, "--quiet-hours", QUIET_NOW))
-    printed(service.flask("account", "set", OWNER, "--quiet-hours", "off"))
-    assert status(hook) == "delivered"
-
-
 WRONG_QUIET_HOURS = [
     *("", "on", "22:00", "7:00-8:00", "24:00-07:00", "22:60-07:00", "22:00-22:00", "22:00-07:00 ", "22:00–07:00"),
     *("22:00-07:00\n", "a\nb", "22:00-07:0\x00", NOT_UTF_8, "9" * 10_000),

@@ -2,7 +2,6 @@
 
 import re
 
-from core.metric_rules import MAX_RULES
 from tests.support.heartbeats import EMAIL
 from tests.support.rows import each
 from tests.support.rules import Ruled
@@ -65,15 +64,6 @@ def test_delete_says_so_in_a_line(service, owner):
     assert service.flask("rule", "delete", EMAIL, rule.id).output == "Deleted the rule > 90 on c pu.\n"
     assert rule_list(service) == ""
     assert service.flask("rule", "delete", EMAIL, rule.id).exit_code == 1
-
-
-def test_an_account_has_at_most_100(service, owner):
-    for _ in range(MAX_RULES - 1):
-        assert create(service, "> 90").exit_code == 0
-    last = create(service, "> 90").output.strip()
-    assert create(service, "> 90").output == "Error: An account can have at most 100 rules. Delete one first.\n"
-    assert service.flask("rule", "delete", EMAIL, last).exit_code == 0
-    assert create(service, "> 90").exit_code == 0
 
 
 WRITTEN = 'must be written like "> 90"'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import heartbeat_checks, heartbeats, retries
+from core import heartbeat_checks, retries
 from models import Account
 from store import database
 from store import heartbeats as stored_heartbeats
@@ -374,12 +374,3 @@ def test_the_newest_sixty_pings_are_kept(beat, moved_clock):
         moved_clock.advance(2)
     rows = database.run("SELECT body FROM ping ORDER BY seq").fetchall()
     assert [row[0] for row in rows] == [str(number) for number in range(5, 65)]
-
-
-def test_an_account_has_at_most_100_heartbeats(service, owner, monkeypatch):
-    assert heartbeats.MAX_HEARTBEATS == 100
-    monkeypatch.setattr(heartbeats, "MAX_HEARTBEATS", 2)
-    args = ("heartbeat", "create", EMAIL, "Job", "--period", "1h")
-    results = [service.flask(*args) for _ in range(3)]
-    assert [result.exit_code for result in results] == [0, 0, 1]
-    assert "already have 2 heartbeats" in results[2].output

@@ -13,7 +13,6 @@ from tests.support.pages import Visitor, alone, device_ids, signed_in
 from tests.support.rows import each
 from tests.support.rules import Ruled
 from tests.support.times import HOUR_S, at
-from web import rate_limits
 
 
 def warnings(visitor):
@@ -161,43 +160,6 @@ def test_that_one_of_two_devices_died_is_not_warned_of(service, owner, browser, 
 
 def test_there_is_no_warning_after_the_owner_removed_the_last_device(service, owner, browser):
     owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
-    assert warnings(owner) == []
-
-
-def test_a_device_that_fails_is_warned_of_with_the_reason_until_a_push_arrives(service, owner, browser):
-    caller = service.caller()
-    browser.then(403, b'{"reason": "BadJwtToken"}')
-    caller.send()
-    (said,) = warnings(owner)
-    assert "Chrome on Linux" in said and "The push service answered 403 (BadJwtToken)." in said
-    caller.send()
-    assert warnings(owner) == []
-
-
-@pytest.fixture
-def flood_of_five(monkeypatch):
-    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 5))
-
-
-def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_on(
-    service, owner, browser, flood_of_five
-):
-    hook = service.alert(name="Doorbell")
-    for _ in range(5):
-        hook.post(data=b"{not JSON")
-    (said,) = warnings(owner)
-    assert "Doorbell is paused" in said and "today 10:00" in said
-    hook.set("--active")
-    assert warnings(owner) == []
-
-
-def test_an_alert_that_a_flood_paused_and_its_owner_switched_off_is_not_warned_of(
-    service, owner, browser, flood_of_five
-):
-    hook = service.alert()
-    for _ in range(5):
-        hook.post(data=b"{not JSON")
-    hook.set("--inactive")
     assert warnings(owner) == []
 
 
@@ -464,12 +426,6 @@ def test_a_test_is_a_real_notification_and_leads_to_its_page(service, owner, bro
     assert message["notification"]["tag"] == listed["id"]
     page = owner.page(answer.location)
     assert "Pocketbell" in page.texts_of("dd") and "Handed to its push service" in page.section("Chrome on Linux")
-
-
-def test_a_test_counts_like_any_notification(service, owner):
-    owner.done("/app/test")
-    assert service.caller().get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
-    assert counts(owner).split()[0] == "1"
 
 
 def test_a_test_without_a_device_goes_to_the_history_alone(owner):

@@ -126,14 +126,6 @@ def test_a_press_leads_only_to_a_page_of_ours(owner, caller, back):
     assert (answer.status_code, answer.location) == (303, QUIET)
 
 
-def test_anothers_mute_and_sender_are_unknown(service, owner, pro, browser):
-    theirs = mute(pro)
-    assert owner.post(f"/app/mutes/{theirs['id']}/end").status_code == 404
-    hook = service.alert(email="pro@example.org")
-    assert owner.post("/app/mutes", {"what": f"alert:{hook.id}"}).status_code == 404
-    assert len(listed(pro)) == 1
-
-
 def test_a_deleted_subject_is_listed_nowhere(service, owner, caller, senders):
     beat = of_account(Account.find(OWNER).seq)[0]
     mute(caller, "heartbeat", beat.id)

@@ -234,14 +234,6 @@ def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, brows
     assert "there was no device" not in page.text
 
 
-def test_a_digest_of_another_account_is_answered_like_an_unknown_one(service, owner, held, browser, stranger):
-    held("a", "b")
-    owner.done("/app/quiet/deliver")
-    service.work()
-    digest_id = browser.messages[0]["notification"]["tag"]
-    assert stranger.get(f"{HISTORY}/{digest_id}").status_code == 404
-
-
 def test_the_variables_that_an_event_lacked_are_named_in_list_and_page(service, owner):
     hook = service.alert("--title", "{{ a }} {{ b.c }}", "--body", "{{ b.c }} {{ d }}")
     notification_id = event(hook, d=1)

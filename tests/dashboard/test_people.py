@@ -112,15 +112,6 @@ def test_an_invitation_signs_the_browser_out_of_the_account_before(service, owne
     assert not guest.with_cookie(cookie).is_signed_in
 
 
-def test_a_used_link_changes_no_password(service, owner):
-    link = invited(owner)
-    for password, status in ((PASSWORD, 303), ("another password", 404)):
-        guest = Visitor(service)
-        guest.get("/app/login")
-        assert guest.post(link, {"password": password, "time_zone": "UTC"}).status_code == status
-    assert Visitor(service).sign_in(GUEST, PASSWORD).status_code == 303
-
-
 def test_a_new_link_voids_the_one_before_and_an_expired_one_is_named(service, owner, moved_clock):
     first = invited(owner)
     second = invited(owner)

@@ -429,16 +429,6 @@ def test_held_notifications_with_different_ends_show_the_first_and_the_last(serv
     assert "2 held now" in text and text.index("today 11:00") < text.index("tomorrow 10:30")
 
 
-def test_delivering_now_pushes_a_single_held_notification_as_itself(service, owner, browser, hold):
-    (notification_id,) = hold("a")
-    page = owner.done(f"{QUIET}/deliver", leads_to=QUIET)
-    assert page.said("status") and "Nothing is held" in page.text
-    service.work()
-    (message,) = browser.messages
-    assert (message["notification"]["title"], message["notification"]["tag"]) == ("MCP - a", notification_id)
-    assert service.caller().listed()[0]["status"] == "delivered"
-
-
 def test_delivering_now_pushes_several_held_notifications_as_a_digest(service, owner, browser, hold):
     hold("a", "b", "c")
     page = owner.done(f"{QUIET}/deliver")
@@ -448,19 +438,6 @@ def test_delivering_now_pushes_several_held_notifications_as_a_digest(service, o
     assert message["notification"]["title"] == "MCP - 3 notifications"
     assert message["notification"]["body"] == "a: m\nb: m\nc: m"
     assert {row["status"] for row in service.caller().listed()} == {"delivered"}
-
-
-def test_a_notification_delivered_now_is_not_pushed_again_when_quiet_hours_end(
-    service, owner, browser, hold, moved_clock
-):
-    hold("a", "b")
-    for _ in range(2):
-        owner.done(f"{QUIET}/deliver")
-    service.work()
-    moved_clock.advance(3 * 3600)
-    service.work()
-    service.work()
-    assert len(browser.messages) == 1
 
 
 def test_events_after_delivering_now_are_held_again(service, owner, browser, hold):
@@ -475,16 +452,6 @@ def test_delivering_now_with_nothing_held_says_so_and_pushes_nothing(service, ow
     page = owner.done(f"{QUIET}/deliver")
     service.work()
     assert "Nothing was held" in page.said("status")[0] and browser.pushes == []
-
-
-def test_held_notifications_of_another_account_are_neither_shown_nor_delivered(
-    service, owner, browser, hold, stranger
-):
-    hold("a", "b")
-    assert "Nothing is held" in held(stranger)
-    stranger.done(f"{QUIET}/deliver")
-    service.work()
-    assert browser.pushes == [] and "2 held now" in held(owner)
 
 
 def test_delivering_now_includes_events_collected_over_a_day(service, owner, browser):

@@ -142,13 +142,6 @@ def test_signing_out_leaves_the_other_sessions(service, owner):
     assert other.is_signed_in
 
 
-def test_a_new_password_ends_all_sessions(service, owner):
-    other = Visitor(service)
-    other.sign_in()
-    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
-    assert not owner.is_signed_in and not other.is_signed_in
-
-
 @each("cookie", ["", "x", "e30.x.y", "eyJ0b2tlbiI6IngifQ.aSAfWA.AAAAAAAAAAAAAAAAAAAAAAAAAAA", "é"])
 def test_a_forged_cookie_is_no_session(owner, cookie):
     assert not owner.with_cookie(cookie).is_signed_in

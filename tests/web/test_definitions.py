@@ -4,7 +4,7 @@ import pytest
 
 from core import heartbeats, metric_rules
 from core.definitions import KINDS
-from tests.support.answers import refusal, unlike
+from tests.support.answers import refusal
 from tests.support.pages import signed_in
 from tests.support.rows import each
 
@@ -140,22 +140,6 @@ def test_a_wrong_value_of_any_field_is_refused_by_its_name(pro):
 )
 def test_what_is_missing_or_contradicts_itself_is_refused(owner, kind, sent, sentence):
     assert refusal(owner.post(f"/{kind}s", sent)).startswith(sentence)
-
-
-@every_kind
-def test_the_ids_of_others_are_as_unknown_ones(service, owner, kind):
-    made = create(owner, kind)
-    service.account("other@example.org")
-    other = service.caller("other@example.org")
-    acts = {"alert": ("/rotate",), "heartbeat": ("/pause", "/resume", "/rotate"), "rule": ()}[kind]
-    requests = [("GET", ""), ("PATCH", ""), ("DELETE", ""), *(("POST", act) for act in acts)]
-    for method, act in requests:
-        foreign, unknown = (
-            other.request(method, f"/api/v1/{kind}s/{id_}{act}", {} if method == "PATCH" else None)
-            for id_ in (made["id"], "0" * 32)
-        )
-        assert foreign.status_code == 404 and unlike(foreign) == unlike(unknown)
-    assert owner.get(address(kind, made)).json[kind] == made
 
 
 def test_a_wrong_body_is_refused_before_an_unknown_id(owner):

@@ -143,13 +143,6 @@ def test_what_is_not_there_or_is_anothers_is_not_found(service, owner, pro, what
     assert {answer.status_code for answer in answers} == {404} and answers[0].json == answers[1].json
 
 
-def test_anothers_mute_is_not_found(owner, pro):
-    muted = mute(pro)
-    for call in (owner.get, owner.delete):
-        assert call(f"/mutes/{muted['id']}").status_code == 404
-    assert pro.get("/mutes").json["mutes"] == [muted]
-
-
 def test_an_account_has_at_most_100_and_ended_ones_do_not_count(pro, moved_clock):
     for _ in range(99):
         mute(pro, for_s=120)
