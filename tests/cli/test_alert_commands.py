@@ -154,25 +154,6 @@ def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner)
     assert service.flask("alert", "set", OWNER, hook.id, "--frequency", "1d").stderr == ""
 
 
-# --- alert set ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options, changed",
-    [
-        (("--icon", "server", "--color", "#00FF00"), {"icon": "server", "color": "#00FF00"}),
-        (("--inactive",), {"isActive": False}),
-        (("--title", "T", "--frequency", "1d", "--active"), {}),
-    ],
-)
-def test_alert_set_changes_only_the_named_fields(service, owner, options, changed):
-    hook = service.alert("--icon", "hard-drive", "--color", "#123456")
-    hook.post({"message": "a"})
-    (before,) = owner.alerts()
-    hook.set(*options)
-    assert owner.alerts() == [before | changed]
-
-
 # --- alert rotate, alert delete -----------------------------------------------------------------------------
 
 

@@ -140,11 +140,7 @@ def test_a_question_needs_its_owner_until_it_is_answered(service, owner, browser
 
 @each(
     "more",
-    [
-        {"actions": [{"label": '"answer":', "url": "https://a.b"}]},
-        {"deliverAt": 2_000_000_000_000},
-        {"tag": "t"},
-    ],
+    [{"actions": [{"label": '"answer":', "url": "https://a.b"}]}, {"deliverAt": 2_000_000_000_000}, {"tag": "t"}],
 )
 def test_a_notification_without_an_answer_button_needs_no_attention(owner, browser, more, moved_clock):
     moved_clock.ms = 1_999_999_000_000
@@ -171,10 +167,7 @@ def test_a_repeating_question_is_listed_once(owner, browser):
     assert kinds() == []
 
 
-@each(
-    "signal, why",
-    [("/fail", "Failed"), ("/3", "Failed with exit code 3"), ("", "No ping came in time")],
-)
+@each("signal, why", [("/fail", "Failed"), ("/3", "Failed with exit code 3"), ("", "No ping came in time")])
 def test_a_heartbeat_that_is_down_needs_its_owner(service, owner, browser, only, moved_clock, signal, why):
     beat = Pinged(service, owner, "--period", "1h")
     beat.ping(signal)

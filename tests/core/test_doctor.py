@@ -56,11 +56,7 @@ def test_the_doctor_prints_a_line_for_each_part_and_exits_with_1_if_anything_is_
 def test_the_doctor_says_that_a_running_service_answers(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
-        environ = {
-            **NO_FILE,
-            "DATA_DIR": str(server.data_dir),
-            "PORT": str(server.port),
-        }
+        environ = {**NO_FILE, "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
         result = finished(Fork, [BIN / "flask", "doctor"], environ)
     told = result.stdout.decode()
     assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in told

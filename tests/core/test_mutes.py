@@ -77,14 +77,6 @@ def test_a_mute_of_a_rule_holds_what_it_tells(service, owner, browser, passes):
     assert shown(browser) == [("MCP - CPU is 95", "Rule: > 90. Project: p.")]
 
 
-def test_a_mute_holds_nothing_of_another_account(service, owner, pro):
-    mute(owner)
-    assert (send(pro), service.alert(email="pro@example.org").post({"message": "a"}).json["status"]) == (
-        "delivered",
-        "delivered",
-    )
-
-
 # --- hold and history ---------------------------------------------------------------------------------------
 
 

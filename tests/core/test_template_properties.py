@@ -19,9 +19,7 @@ PROPERTY = settings(max_examples=50, deadline=None, derandomize=True)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT
 KEYS = st.text("ab.", max_size=3) | st.sampled_from(["a", "b", "a.b", "0", "1"])
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
-    max_leaves=8,
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
 )
 PAYLOADS = st.dictionaries(KEYS, VALUES, max_size=4)
 ZONES = st.sampled_from(["UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia"])

@@ -50,10 +50,7 @@ def test_prepend_and_append_put_a_text_beside_what_is_not_blank(value, text):
     assert applied('append: "!"', value) == (text and text.removeprefix("on ") + "!")
 
 
-@each(
-    "paths, text",
-    [("a | b | c", "1 2 3"), ("a|c", "1  3"), ("nope | b", "2 2 3"), ("a.x | c", "  3")],
-)
+@each("paths, text", [("a | b | c", "1 2 3"), ("a|c", "1  3"), ("nope | b", "2 2 3"), ("a.x | c", "  3")])
 def test_map_takes_the_first_of_several_paths_that_has_a_value(paths, text):
     """A later path may say null: it counts where none has a value."""
     items = '[{"a": 1, "b": 2}, {"a": "", "b": 2, "c": null}, {"b": 3, "c": 3}]'

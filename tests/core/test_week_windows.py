@@ -104,10 +104,7 @@ def test_what_a_form_writes_covers_the_days_that_were_chosen(chosen, begin, end)
 
 @each(
     "hours, words",
-    [
-        ("22:00-07:00", "22:00 to 07:00"),
-        (OF_CONTRACT, "Mon–Fri 22:00 to 07:00; Sat, Sun 23:00 to 09:00"),
-    ],
+    [("22:00-07:00", "22:00 to 07:00"), (OF_CONTRACT, "Mon–Fri 22:00 to 07:00; Sat, Sun 23:00 to 09:00")],
 )
 def test_they_are_told_in_words(hours, words):
     assert week_windows.in_words(hours) == words

@@ -11,14 +11,8 @@ from tests.support.rows import each
 from tests.support.tables import everything
 
 FOREIGN_ORIGINS = [
-    "https://evil.example",
-    "http://localhost.evil.example",
-    "http://evil.example/localhost",
-    "http://localhost:8001",
-    "http://localhost@evil.example",
-    "null",
-    "",
-    "http://[",
+    *("https://evil.example", "http://localhost.evil.example", "http://evil.example/localhost"),
+    *("http://localhost:8001", "http://localhost@evil.example", "null", "", "http://["),
 ]
 
 
@@ -26,13 +20,9 @@ FOREIGN_ORIGINS = [
 ENDS = ["rotate", "disable", "enable", "withdraw", "/end", "remove", "revoke", "delete", "setup", "login"]
 LATER = [  # what needs something that others end; each list is sent from pages of its own
     [
-        "/app/alerts/<alert_id>/preset",
-        "/app/alerts/<alert_id>/forget",
-        "/app/notifications/<notification_id>/acknowledge",
-        "/app/notifications/delete",
-        "/app/devices/phone/answer",
-        "/app/phone",
-        "/app/settings/password",
+        *("/app/alerts/<alert_id>/preset", "/app/alerts/<alert_id>/forget"),
+        *("/app/notifications/<notification_id>/acknowledge", "/app/notifications/delete"),
+        *("/app/devices/phone/answer", "/app/phone", "/app/settings/password"),
     ],
     [
         "/app/notifications/<notification_id>/snooze",

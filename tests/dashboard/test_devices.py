@@ -151,16 +151,6 @@ def test_the_last_error_of_a_device_is_shown_with_its_time(service, owner, brows
     assert owner.page("/app/devices").times() == ["2026-11-21 10:00"] * 2
 
 
-def test_a_push_that_arrives_takes_the_last_error_away(service, owner, browser, moved_clock):
-    caller = service.caller()
-    browser.then(403)
-    caller.send()
-    moved_clock.advance(60)
-    caller.send()
-    page = owner.page("/app/devices")
-    assert "403" not in page.text and page.times() == ["2026-11-21 10:00", "2026-11-21 10:01"]
-
-
 def silent(owner):
     return "not opened for" in the_device(owner)
 

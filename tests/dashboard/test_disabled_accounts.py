@@ -22,14 +22,8 @@ NAME = re.compile(r"<(?:\w+:)?(\w+)>")
 PUBLIC = {  # answered alike to all who ask
     *("/healthz", "/livez", "/openapi.json", "/docs", "/docs/<name>", "/docs/pictures/<name>", "/", "/app"),
     *(
-        "/metrics",
-        "/app/sw.js",
-        "/app/login",
-        "/app/forgot",
-        "/app/phone",
-        "/v1/health",
-        "/gotify/version",
-        "/gotify/health",
+        *("/metrics", "/app/sw.js", "/app/login", "/app/forgot", "/app/phone", "/v1/health", "/gotify/version"),
+        *("/gotify/health",),
     ),
 }
 GUARDED = [route for route in ROUTES + COMPATIBLE_ROUTES if route.rule not in PUBLIC]

@@ -196,14 +196,6 @@ def test_a_device_that_a_key_added_is_warned_of_until_the_owner_knows_it(service
     assert warnings(owner) == []
 
 
-def test_another_device_that_a_key_adds_later_is_warned_of_again(service, owner):
-    add_by_key(service, "Pixel", "t")
-    knows_them(owner)
-    add_by_key(service, "Tablet", "u", key="other")
-    (said,) = warnings(owner)
-    assert "Tablet" in said and "“other”" in said and "Pixel" not in said
-
-
 def test_a_device_that_a_key_added_while_the_page_was_open_is_not_known_with_it(service, owner):
     add_by_key(service, "Pixel", "t")
     page = owner.page("/app/")

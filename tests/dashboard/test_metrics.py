@@ -157,15 +157,6 @@ def test_without_metrics_the_page_says_how_to_send_one(owner):
     assert "/api/webhooks/custom" in owner.page("/app/metrics").texts_of("code", id="metric-curl")[0]
 
 
-def test_a_metric_of_another_account_is_answered_like_an_unknown_one(service, owner, stranger):
-    add((1, NOW))
-    for page in ("one", "one.csv"):
-        path = f"/app/metrics/{page}?"
-        foreign = stranger.get(path + urlencode({"project": "home", "metric": "m"}))
-        unknown = stranger.get(path + urlencode({"project": "home", "metric": "n"}))
-        assert (foreign.status_code, foreign.text) == (404, unknown.text)
-
-
 @each("query", ["", "project=home", "metric=m", "project=m&metric=home", "project=home&metric=M"])
 @each("page", ["one", "one.csv"])
 def test_an_unknown_metric_is_404(owner, query, page):

@@ -148,25 +148,6 @@ def test_a_wrong_invitation_is_named_and_makes_nothing(owner, form, said):
 # --- accounts -----------------------------------------------------------------------------------------------
 
 
-def test_disabling_signs_out_and_enabling_asks_to_sign_in(service, owner, other):
-    guest = Visitor(service)
-    guest.sign_in(OTHER)
-    owner.done(path(OTHER, "disable"))
-    assert not guest.is_signed_in and guest.sign_in(OTHER).status_code == 422
-    assert "Disabled" in owner.get("/app/people").text
-    owner.done(path(OTHER, "enable"))
-    assert not guest.is_signed_in and guest.sign_in(OTHER).status_code == 303
-
-
-@pytest.mark.parametrize("deed", ["disable", "administrator", "delete"])
-def test_the_last_administrator_is_told_to_stay(service, owner, other, deed):
-    answer = owner.post(path(OWNER, deed), {"email": OWNER})
-    assert answer.status_code == 409 and "last administrator" in answer.text
-    owner.done(path(OTHER, "administrator"), {"on": "1"})
-    assert owner.post(path(OWNER, deed), {"email": OWNER}).status_code == 303
-    assert owner.get("/app/people").status_code in (303, 404)
-
-
 def test_an_account_is_deleted_only_with_its_address_typed(service, owner, other):
     for typed in ("", OWNER, OTHER[:-1]):
         assert "Nothing was deleted" in owner.refused(path(OTHER, "delete"), {"email": typed}).text

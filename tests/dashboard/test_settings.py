@@ -23,11 +23,7 @@ def look(page):
     return schemes, page.all("html")[0].get("data-theme")
 
 
-LOOKS = {
-    "system": ("light dark", None),
-    "light": ("light", "light"),
-    "dark": ("dark", "dark"),
-}
+LOOKS = {"system": ("light dark", None), "light": ("light", "light"), "dark": ("dark", "dark")}
 
 
 @each("theme, expected", LOOKS.items())

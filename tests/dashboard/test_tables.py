@@ -35,13 +35,6 @@ def test_a_time_is_told_by_its_age_and_exactly_on_hover(service, owner, moved_cl
         assert page.times() == ["2026-11-21 10:00"]
         seen.append((elapsed, page.texts_of("time")[0]))
     assert [text for _, text in seen] == [
-        "just now",
-        "5 min ago",
-        "3 h ago",
-        "23 h ago",
-        "1 day ago",
-        "29 days ago",
-        "1 month ago",
-        "12 months ago",
-        "2 years ago",
+        *("just now", "5 min ago", "3 h ago", "23 h ago", "1 day ago", "29 days ago", "1 month ago"),
+        *("12 months ago", "2 years ago"),
     ]

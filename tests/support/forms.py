@@ -26,20 +26,9 @@ OF_PEOPLE = {
 OF_ALERT_WITH_NAME = ("/app/alerts/new", "/app/alerts/<alert_id>/settings")
 POST_RULES = [r.rule for r in ROUTES if r.method == "POST" and r.rule.startswith("/app/") and r.rule != RESYNC]
 PAGES_OF_THE_OWNER = [
-    "/app/",
-    "/app/notifications",
-    "/app/alerts",
-    "/app/alerts/new",
-    "/app/watches",
-    "/app/metrics",
-    "/app/devices",
-    "/app/devices/phone",
-    "/app/devices/this",
-    "/app/keys",
-    "/app/ring",
-    "/app/quiet",
-    "/app/people",
-    "/app/settings",
+    *("/app/", "/app/notifications", "/app/alerts", "/app/alerts/new", "/app/watches", "/app/metrics"),
+    *("/app/devices", "/app/devices/phone", "/app/devices/this", "/app/keys", "/app/ring", "/app/quiet"),
+    *("/app/people", "/app/settings"),
 ]
 ALWAYS = OF_PEOPLE | {  # whatever there is
     "/app/devices/fetching": {"kind": "ntfy", "name": "x"},

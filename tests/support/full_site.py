@@ -91,10 +91,7 @@ class Full:
     def _set_account(self):
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS
         begin, end = (local_time.local_time(self.now + shift, zone)[-5:] for shift in (-hour, hour))
-        run(
-            "UPDATE account SET plan = 'scale', time_zone = ?, quiet_hours = ?",
-            (zone, f"{begin}-{end}"),
-        )
+        run("UPDATE account SET plan = 'scale', time_zone = ?, quiet_hours = ?", (zone, f"{begin}-{end}"))
 
     def _add_keys(self):
         self._insert(
@@ -256,11 +253,7 @@ class Full:
 
     def _add_devices(self, push_service):
         words = "X" * 60
-        errors = (
-            f"The push service answered 403 ({words}).",
-            "Notifications will not reach Apple devices.",
-            None,
-        )
+        errors = (f"The push service answered 403 ({words}).", "Notifications will not reach Apple devices.", None)
         self._insert(
             "device",
             [

@@ -77,11 +77,7 @@ class Server:
     def __init__(self, data_dir, before=None, under=(), **environ):
         """`before` runs in the new process; `under` is a command that starts it, such as strace."""
         self.data_dir, self.port, self.answered = data_dir, free_port(), 0
-        self.environ = {
-            **NO_FILE,
-            "DATA_DIR": str(data_dir),
-            "PORT": str(self.port),
-        }
+        self.environ = {**NO_FILE, "DATA_DIR": str(data_dir), "PORT": str(self.port)}
         self.environ |= environ
         data_dir.mkdir(exist_ok=True)
         self.log_path = data_dir.parent / f"log-{self.port}"

@@ -42,15 +42,8 @@ NUMBERS = [
 WRONG_ARGUMENTS = [
     *["parse_json: 1", "parse_json: a", 'parse_json: "a", "b"'],
     *[
-        "hash: 1",
-        "upcase: 1",
-        'upcase: "x"',
-        "downcase: 1",
-        "capitalize: 'x'",
-        "tidy: 1",
-        "size: 1",
-        "first: 1",
-        'last: "x"',
+        *("hash: 1", "upcase: 1", 'upcase: "x"', "downcase: 1", "capitalize: 'x'", "tidy: 1", "size: 1"),
+        *("first: 1", 'last: "x"'),
     ],
     *["truncate", "truncate:", "truncate: 0", 'truncate: "x"', "truncate: -3", "truncate: 3.5", "truncate: 3, 4"],
     *["truncate: abc", "truncate 3", "truncate: 3 4", "default", "default: x", 'default: "a", "b"'],

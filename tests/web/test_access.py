@@ -35,17 +35,8 @@ ROUTES = [
 ]
 PATHS = sorted({path for _, path in ROUTES})
 UNKNOWN_PATHS = [
-    "/api/v1/",
-    "/api/v1/unknown",
-    "/api/v1/stats/",
-    "/api/v1/stats/more",
-    "/api/v1//stats",
-    "/api/v1/Stats",
-    "/api/v1/notifications/",
-    "/api/v1/api-keys/a/b",
-    "/api/v1/%00",
-    "/api/v1/%ff",
-    "/api/v1/😀",
+    *("/api/v1/", "/api/v1/unknown", "/api/v1/stats/", "/api/v1/stats/more", "/api/v1//stats", "/api/v1/Stats"),
+    *("/api/v1/notifications/", "/api/v1/api-keys/a/b", "/api/v1/%00", "/api/v1/%ff", "/api/v1/😀"),
 ]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
 WRONG_METHODS = sorted(

@@ -203,10 +203,7 @@ def test_the_documents_limits_are_those_of_the_code():
     assert limits(of_heartbeat["graceS"], "minimum", "maximum") == (heartbeats.MIN_S, heartbeats.MAX_GRACE_S)
     assert limits(for_s, "minimum", "maximum") == (0, metric_rules.MAX_FOR_S)
     of_metric = SCHEMAS["Metric"]["properties"]
-    assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
-        1,
-        rate_limits.MAX_METRICS,
-    )
+    assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (1, rate_limits.MAX_METRICS)
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, notification.LAST_TIME)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
 

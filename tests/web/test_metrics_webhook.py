@@ -307,12 +307,6 @@ def test_requests_without_a_good_key_do_not_count(service, owner):
     assert_stored(post(owner), 1)
 
 
-def test_the_keys_of_an_account_share_one_count(service, owner):
-    second = service.caller(name="second")
-    assert statuses(owner, 50) + statuses(second, 50) == [400] * 100
-    assert statuses(owner, 1) + statuses(second, 1) + statuses(service.caller(name="third"), 1) == [429] * 3
-
-
 def test_another_accounts_requests_do_not_count(service, owner):
     service.account("other@example.org")
     other = service.caller("other@example.org")

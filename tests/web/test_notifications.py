@@ -216,10 +216,7 @@ def test_a_page_ends_early_at_500_kb_and_the_next_one_goes_on(pro, body, count):
 # Limit
 
 
-@each(
-    "limit, count",
-    [("1", 1), ("2", 2), ("007", 7), ("99", 99), ("100", 100), ("101", 100), ("9" * 6_000, 100)],
-)
+@each("limit, count", [("1", 1), ("2", 2), ("007", 7), ("99", 99), ("100", 100), ("101", 100), ("9" * 6_000, 100)])
 def test_a_limit_is_taken_as_at_most_100(hundred, limit, count):
     assert len(page(hundred, limit=limit)[0]) == count
 

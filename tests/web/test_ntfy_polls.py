@@ -145,7 +145,7 @@ def test_sse_and_raw_say_the_same(owner, android):
     events = android.get("sse?poll=1")
     assert events.content_type == "text/event-stream; charset=utf-8"
     assert [json.loads(part.removeprefix("data: "))["message"] for part in events.text.strip().split("\n\n")] == [
-        *("one", "two\nlines"),
+        *("one", "two\nlines")
     ]
     texts = android.get("raw?poll=1")
     assert (texts.text, texts.content_type) == ("one\ntwo lines\n", "text/plain; charset=utf-8")

@@ -441,17 +441,8 @@ def test_a_proxy_that_is_not_named_is_a_sender(make_service, moved_clock, peer, 
 
 def test_no_forwarded_header_causes_a_fault_of_the_server(service, hook):
     texts = [
-        "",
-        ",",
-        " , ",
-        "unknown",
-        "_hidden",
-        "203.0.113.7:4711",
-        "[2001:db8::1]:80",
-        "999.1.1.1",
-        "::",
-        "1",
-        "é",
+        *("", ",", " , ", "unknown", "_hidden", "203.0.113.7:4711", "[2001:db8::1]:80", "999.1.1.1", "::", "1"),
+        *("é",),
     ]
     texts += ["127.0.0.1", "127.0.0.1, 127.0.0.1", "fe80::1%eth0", "::ffff:203.0.113.7", "a" * 10_000, "1," * 5_000]
     for text in texts:
