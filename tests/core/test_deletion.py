@@ -1,5 +1,7 @@
 """What an owner deletes: notifications, history, metrics, accounts."""
 
+from io import BytesIO
+
 import pytest
 
 from core import accounts, deletion, delivery, devices, firing, heartbeats
@@ -10,6 +12,7 @@ from store.database import WriteFailed
 from store.senders import Owner
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
+from tests.support.picture_files import png
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.tables import copy_first_row, query
@@ -188,6 +191,9 @@ def test_deleting_an_unknown_metric_names_it(service, owner, args, words):
     assert words in said(service.flask("metric", "delete", OWNER, *args))
 
 
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+
+
 @sqlite_only
 def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_clock):
     service.account("other@example.org")
@@ -200,10 +206,16 @@ def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_cl
         owner.send(headers={"Idempotency-Key": str(moved_clock.ms)})
         moved_clock.advance(1)
     put(1, "p", "m", 600)
+    owner.post("/rules", {"project": "p", "metric": "m", "when": "> -1"})
+    service.work()
+    owner.post("/mutes", {"what": "all", "forS": 60})
+    picture = {"title": "t", "body": "b", "image": (BytesIO(png()), "cam.png")}
+    assert owner.request("POST", "/api/v1/notifications/send", data=picture).status_code == 200
+    before = {table for (table,) in query(service, TABLES) if query(service, f"SELECT 1 FROM {table}")}
+    assert before >= {"metric_rule", "firing", "mute", "picture", "held", "delivery", "idempotency_key"}
     owner.delete(f"/api-keys/{owner.post('/api-keys/generate', {'name': 'n'}).json['apiKey']['id']}")
     assert lines(service, "account", "delete", OWNER, "--yes") == [f"Deleted the account {OWNER}."]
-    tables = query(service, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
-    rows = {table: query(service, f"SELECT count(*) FROM {table}")[0][0] for (table,) in tables}
+    rows = {table: query(service, f"SELECT count(*) FROM {table}")[0][0] for (table,) in query(service, TABLES)}
     kept = {"account": 1, "api_key": 1, "notification": 1, "notification_day": 2, "one_time_link": 1}
     assert {table: count for table, count in rows.items() if count and not table.startswith("server_")} == kept
     assert (owner.get("/stats").status_code, hook.post({}).status_code) == (401, 404)

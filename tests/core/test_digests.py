@@ -164,7 +164,7 @@ def test_a_short_line_is_not_shortened_for_a_long_one(service, browser, night, u
     assert check_digest(browser, 3)[1] == "Disk: short"
 
 
-@pytest.mark.parametrize("length", [250, 300, 350, 500, 1_000, 2_000])
+@pytest.mark.parametrize("length", [250, 350, 2_000])
 def test_a_line_that_was_shortened_ends_with_an_ellipsis(service, browser, night, until, works, length):
     happens(service.alert(name="Disk"), "x" * length, "y")
     until(MORNING)
@@ -183,7 +183,7 @@ def test_a_long_title_is_shortened_too(service, browser, night, until, works):
     assert [line[0] for line in lines] == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("text", ["x", "x" * 300, "漢😀" * 300])
+@pytest.mark.parametrize("text", ["x", "漢😀" * 300])
 def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, night, until, works, text):
     hooks = [service.alert(name=f"Alert {number}") for number in range(6)]
     for hook in hooks:

@@ -309,12 +309,3 @@ def test_a_deleted_rule_is_not_judged_and_leaves_only_its_notifications(service,
     rule.sends(50)
     assert told(owner) == [FIRES]
     assert query(service, "SELECT (SELECT count(*) FROM firing) + (SELECT count(*) FROM metric_rule)") == [(0,)]
-
-
-def test_an_accounts_rules_are_deleted_with_it(service, owner, rule):
-    Ruled(service, owner, "silent 1h")
-    rule.sends(95)
-    kept = [f"SELECT count(*) FROM {table}" for table in ("metric_rule", "firing")]
-    assert [query(service, count) for count in kept] == [[(2,)], [(1,)]]
-    assert service.flask("account", "delete", EMAIL, "--yes").exit_code == 0
-    assert [query(service, count) for count in kept] == [[(0,)]] * 2

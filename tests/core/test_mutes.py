@@ -322,12 +322,6 @@ def test_an_account_without_mutes_is_known_to_have_none(service, owner, moved_cl
     assert (has_mutes(), run("SELECT count(*) FROM mute").fetchone()[0]) == (0, 0)
 
 
-def test_to_delete_an_account_deletes_its_mutes(service, owner):
-    mute(owner)
-    assert service.flask("account", "delete", OWNER, "--yes").exit_code == 0
-    assert run("SELECT count(*) FROM mute").fetchone()[0] == 0
-
-
 # --- clocks -------------------------------------------------------------------------------------------------
 
 

@@ -117,13 +117,6 @@ def test_as_many_pictures_go_as_must(pro, monkeypatch, surplus):
     assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 8 - surplus
 
 
-def test_an_accounts_pictures_go_with_it(service, pro):
-    made = send(pro)
-    service.flask("account", "delete", "pro@example.org", "--yes")
-    assert status(pro, made) == 404
-    assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 0
-
-
 def test_a_full_account_is_told_so_and_nothing_is_kept(pro, monkeypatch):
     from core import storage
 

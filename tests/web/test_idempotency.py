@@ -248,13 +248,6 @@ def test_a_pending_first_answer_is_replayed_as_it_was(owner, browser, service, m
     assert send(owner).data == first.data
 
 
-def test_the_first_answer_is_replayed_after_a_restart(owner, make_service):
-    first = send(owner)
-    owner.service = make_service()
-    again = send(owner)
-    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
-
-
 def test_after_a_crash_the_stored_one_is_the_answer(
     owner, browser, make_service, push_service, moved_clock, monkeypatch, send_and_crash
 ):

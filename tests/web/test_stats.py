@@ -93,7 +93,7 @@ def test_a_notification_that_failed_is_counted_too(owner, push_service):
         ("2027-02-28T23:59:59.999", "2027-03-01T00:00:00", 0, 0),
     ],
 )
-@pytest.mark.parametrize("zone", ["", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("zone", ["", "Asia/Kolkata"])
 def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     service, owner, moved_clock, zone, sent, seen, month, day
 ):

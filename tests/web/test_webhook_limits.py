@@ -166,13 +166,6 @@ def test_a_paused_alert_stays_paused_and_gets_no_second_notice(service, owner, z
     assert [notice["status"] for notice in notices(owner)] == ["delivered"]
 
 
-def test_a_paused_alert_is_still_paused_after_a_restart(owner, zebra, make_service, low):
-    burst(zebra, 80)
-    zebra.service = owner.service = make_service()
-    assert answered(zebra.post({})) == INACTIVE
-    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 1)
-
-
 @pytest.fixture
 def unwritable(monkeypatch):
     """The names of alerts whose pause cannot be written."""
@@ -341,13 +334,6 @@ def test_a_code_is_in_use_for_24_hours_after_its_last_event(service, hook, moved
     moved_clock.advance(seconds)
     guess(service, 60)
     assert hook.post({}).status_code == status
-
-
-def test_a_code_in_use_is_still_in_use_after_a_restart(hook, make_service):
-    hook.post({})
-    hook.service = make_service()
-    guess(hook.service, 60)
-    assert hook.post({}).status_code == 200
 
 
 def test_requests_to_codes_that_exist_do_not_use_up_the_budget(service, hook):
