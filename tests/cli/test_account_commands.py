@@ -101,13 +101,6 @@ def test_account_set_prints_one_line_with_the_new_settings(owned):
     assert OWNER in line and "pro" in line and "Europe/Berlin" in line
 
 
-def test_a_changed_plan_holds_from_the_next_request_on(service, owned):
-    caller = service.caller(OWNER)
-    assert caller.get("/stats").headers["X-RateLimit-Limit"] == "100"
-    owned("account", "set", OWNER, "--plan", "pro")
-    assert caller.get("/stats").headers["X-RateLimit-Limit"] == "1000"
-
-
 @each("zone", ["Mars/Base", "europe/nowhere", "../etc/passwd", "UTC\nUTC", "x" * 5000])
 def test_an_unknown_time_zone_is_refused_and_the_plan_beside_it_not_taken(owned, zone):
     said(owned("account", "set", OWNER, "--plan", "pro", "--timezone", zone))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.accounts import account_set
 from tests.support.alarms import every
-from tests.support.holding import NIGHT, QUIET
+from tests.support.holding import MORNING, NIGHT, QUIET
 from tests.support.rules import Ruled
 from tests.support.times import utc
 
@@ -37,6 +37,17 @@ def works(service):
         service.work()
 
     return twice
+
+
+@pytest.fixture
+def morning(until, works):
+    """Let time pass until the quiet hours of the night end, and the worker release what they held."""
+
+    def come():
+        until(MORNING)
+        works()
+
+    return come
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from core.attention import KINDS, Need, Watched, in_order
 from models import Account
 from process import clock
 from tests.support.accounts import OTHER
-from tests.support.alarms import acknowledge, ring, send_at
+from tests.support.alarms import acknowledge, every, ring, send_at
 from tests.support.buttons import paths, press
 from tests.support.devices import subscribe
 from tests.support.heartbeats import EMAIL, Pinged
@@ -117,16 +117,14 @@ def test_a_notification_that_repeats_needs_its_owner_until_it_is_acknowledged(ow
 def test_it_says_how_often_a_notification_was_repeated(service, owner, browser, only, moved_clock, repeats, said):
     rang = ring(owner)
     for _ in range(repeats):
-        moved_clock.advance(MINUTE_S)
-        service.work()
+        every(service, moved_clock, MINUTE_S)
     assert only().why == said
     acknowledge(owner, rang)
 
 
 def test_a_notification_that_is_not_repeating_needs_no_attention(service, owner, browser, moved_clock):
     ring(owner, for_s=60)
-    moved_clock.advance(2 * MINUTE_S)
-    service.work()
+    every(service, moved_clock, 2 * MINUTE_S)
     send_at(owner, moved_clock.ms + 1000 * HOUR_S, acknowledge=True)
     assert needs() == []
 
@@ -168,13 +166,11 @@ def test_a_repeating_question_is_listed_once(owner, browser):
 
 
 @each("signal, why", [("/fail", "Failed"), ("/3", "Failed with exit code 3"), ("", "No ping came in time")])
-def test_a_heartbeat_that_is_down_needs_its_owner(service, owner, browser, only, moved_clock, signal, why):
+def test_a_heartbeat_that_is_down_needs_its_owner(service, owner, browser, only, signal, why, passes):
     beat = Pinged(service, owner, "--period", "1h")
     beat.ping(signal)
     if not signal:
-        moved_clock.advance(2 * HOUR_S)
-        service.work()
-        service.work()
+        passes(2 * HOUR_S)
     assert only() == Need("heartbeat", "Backup", "is down", why, only().since, (beat.id,))
     beat.ping()
     assert needs() == []
@@ -186,8 +182,7 @@ def test_a_late_or_paused_heartbeat_needs_no_attention(service, owner, browser, 
     late.ping()
     paused.ping("/fail")
     paused.run("pause", paused.id)
-    moved_clock.advance(HOUR_S + 1)
-    service.work()
+    every(service, moved_clock, HOUR_S + 1)
     assert late.state == "late" and needs() == []
 
 
@@ -201,8 +196,7 @@ def test_a_rule_that_fires_needs_its_owner(service, owner, browser, only, moved_
 
 def test_a_rule_without_values_says_that_its_metric_is_silent(service, owner, browser, only, moved_clock):
     Ruled(service, owner, "silent 1h")
-    moved_clock.advance(HOUR_S)
-    service.work()
+    every(service, moved_clock, HOUR_S)
     assert only()[1:4] == ("cpu", "is silent", "Rule “nothing for 1 h” firing")
 
 

@@ -14,6 +14,7 @@ from store import custom_metrics, database, deliveries, notification_days
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from tests.support.accounts import account_set
+from tests.support.alarms import every
 from tests.support.tables import query
 from tests.support.times import DAY_MS, DAY_S
 
@@ -124,12 +125,10 @@ def test_pushes_to_an_unconfigured_provider_are_not_tried_and_fail_after_a_day(
 ):
     owner.send()
     add_pending(600)
-    moved_clock.advance(DAY_S - 60)
-    service.work()
+    every(service, moved_clock, DAY_S - 60)
     assert statuses(service) == {"pending": 601}
     assert query(service, "SELECT max(attempts) FROM delivery") == [(1,)]
-    moved_clock.advance(3_600)
-    service.work()
+    every(service, moved_clock, 3_600)
     assert statuses(service) == {"failed": 601}
     assert query(service, "SELECT DISTINCT error FROM delivery") == [("FCM is not configured on this server.",)]
 
@@ -157,8 +156,7 @@ def test_a_device_that_refuses_its_backlog_is_skipped_for_some_seconds(service, 
     for _ in range(3):
         service.work()
     assert len(phone.pushes) == 10
-    moved_clock.advance(11)
-    service.work()
+    every(service, moved_clock, 11)
     assert len(phone.pushes) == 20
 
 
@@ -233,11 +231,9 @@ def ids(service, table):
 def test_a_revoked_key_that_never_sent_anything_is_purged_after_90_days(service, owner, moved_clock):
     made = owner.post("/api-keys/generate", {"name": "n"}).json["apiKey"]["id"]
     owner.delete(f"/api-keys/{made}")
-    moved_clock.advance(89 * DAY_S)
-    service.work()
+    every(service, moved_clock, 89 * DAY_S)
     assert made in ids(service, "api_key")
-    moved_clock.advance(DAY_S + 3_600)
-    service.work()
+    every(service, moved_clock, DAY_S + 3_600)
     assert made not in ids(service, "api_key") and len(ids(service, "api_key")) == 1
     assert owner.delete(f"/api-keys/{made}").status_code == 404
 
@@ -248,11 +244,9 @@ def test_a_revoked_key_stays_while_the_history_names_it(service, pro, moved_cloc
     service.work()
     (key_id,) = (one["id"] for one in pro.get("/api-keys").json["apiKeys"] if one["name"] == "other")
     pro.delete(f"/api-keys/{key_id}")
-    moved_clock.advance(300 * DAY_S)
-    service.work()
+    every(service, moved_clock, 300 * DAY_S)
     assert key_id in ids(service, "api_key")
-    moved_clock.advance(66 * DAY_S)
-    service.work()
+    every(service, moved_clock, 66 * DAY_S)
     assert key_id not in ids(service, "api_key")
 
 
@@ -261,8 +255,7 @@ def test_a_revoked_key_stays_while_it_has_a_device(service, owner, moved_clock):
     other.post("/devices", {"kind": "fcm", "token": "token"})
     (key_id,) = (one["id"] for one in owner.get("/api-keys").json["apiKeys"] if one["name"] == "other")
     owner.delete(f"/api-keys/{key_id}")
-    moved_clock.advance(200 * DAY_S)
-    service.work()
+    every(service, moved_clock, 200 * DAY_S)
     assert key_id in ids(service, "api_key")
 
 
@@ -275,26 +268,21 @@ def test_a_removed_device_without_history_is_purged_after_90_days_but_for_the_la
     for device in (third, first, second):
         owner.delete(f"/devices/{device}")
         moved_clock.advance(1)
-    moved_clock.advance(89 * DAY_S)
-    service.work()
+    every(service, moved_clock, 89 * DAY_S)
     assert ids(service, "device") == [first, second, third]
-    moved_clock.advance(2 * DAY_S)
-    service.work()
+    every(service, moved_clock, 2 * DAY_S)
     assert ids(service, "device") == [second]
 
 
-def test_a_removed_device_stays_while_the_history_names_it(service, pro, moved_clock):
+def test_a_removed_device_stays_while_the_history_names_it(service, pro, moved_clock, passes):
     first, last = (add_device(pro, token) for token in "ab")
     pro.send()
     for device in (first, last):
         pro.delete(f"/devices/{device}")
         moved_clock.advance(1)
-    moved_clock.advance(364 * DAY_S)
-    service.work()
+    every(service, moved_clock, 364 * DAY_S)
     assert ids(service, "device") == [first, last]
-    moved_clock.advance(2 * DAY_S)
-    service.work()
-    service.work()
+    passes(2 * DAY_S)
     assert ids(service, "device") == [last]
 
 
@@ -303,8 +291,7 @@ def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, o
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     browser.then(410)
     owner.send()
-    moved_clock.advance(1_000 * DAY_S)
-    service.work()
+    every(service, moved_clock, 1_000 * DAY_S)
     assert owner.send().json["notification"]["status"] == "failed"
 
 
@@ -331,8 +318,7 @@ def test_above_the_limit_the_oldest_values_are_removed_first_by_their_timestamps
 ):
     now = moved_clock.ms
     put(1, [now - 5, now - 1, now - 3, now - 2, now - 4])
-    moved_clock.advance(3_600)
-    service.work()
+    every(service, moved_clock, 3_600)
     assert kept(service) == [2.0, 3.0, 1.0]
 
 
@@ -342,15 +328,13 @@ def test_the_limit_of_values_counts_all_metrics_of_one_account(service, owner, k
         put(1, [moved_clock.ms], metric)
         moved_clock.advance(1)
     put(2, [moved_clock.ms] * 3)
-    moved_clock.advance(3_600)
-    service.work()
+    every(service, moved_clock, 3_600)
     assert query(service, "SELECT metric_id FROM metric_series ORDER BY seq") == [("b",), ("c",), ("d",), ("m",)]
 
 
 def test_values_older_than_the_plans_history_do_not_count(service, owner, keeps_three, moved_clock):
     put(1, [moved_clock.ms - 31 * DAY_S * 1_000] * 2 + [moved_clock.ms] * 3)
-    moved_clock.advance(3_600)
-    service.work()
+    every(service, moved_clock, 3_600)
     assert kept(service) == [2.0, 3.0, 4.0]
 
 
@@ -372,8 +356,7 @@ def test_values_older_than_the_plans_history_are_removed_and_metrics_without_val
     for number in range(metrics):
         put(1, [moved_clock.ms, moved_clock.ms], f"m{number}")
     put(1, [moved_clock.ms + DAY_MS], "newer")
-    moved_clock.advance(30 * DAY_S + 60)
-    service.work()
+    every(service, moved_clock, 30 * DAY_S + 60)
     assert query(service, "SELECT metric_id FROM metric_series") == [("newer",)]
     assert kept(service) == [0.0]
 

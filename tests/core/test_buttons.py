@@ -8,7 +8,6 @@ from store import database
 from tests.support.accounts import account_set
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
-from tests.support.holding import MORNING
 from tests.support.tables import query
 from tests.support.times import DAY_S
 
@@ -58,13 +57,12 @@ def test_a_retry_pushes_the_same_buttons(service, owner, browser, moved_clock):
 
 
 def test_what_is_sent_later_has_its_week_from_then_on_and_the_devices_of_then(
-    service, owner, browser, push_service, moved_clock, works
+    service, owner, browser, push_service, moved_clock, passes
 ):
     ask(owner, deliverAt=moved_clock.ms + 30 * DAY_S * 1000)
     assert rows(service) == []
     later = subscribe(owner, push_service)
-    moved_clock.advance(30 * DAY_S)
-    works()
+    passes(30 * DAY_S)
     assert {until for *_, until in rows(service)} == {moved_clock.ms + buttons.LIFE_MS}
     moved_clock.advance(6 * DAY_S)
     assert press(service, paths(later)["Yes"]).status_code == 200
@@ -72,19 +70,18 @@ def test_what_is_sent_later_has_its_week_from_then_on_and_the_devices_of_then(
 
 
 def test_a_repeat_pushes_the_same_buttons_and_gives_a_new_device_its_own(
-    service, owner, browser, push_service, moved_clock, works
+    service, owner, browser, push_service, passes
 ):
     ask(owner, acknowledge={"everyS": 60, "forS": 600})
     first = paths(browser)
     assert list(first) == ["Acknowledge", "Yes", "No"]
     later = subscribe(owner, push_service)
-    moved_clock.advance(61)
-    works()
+    passes(61)
     assert len(browser.messages) == 2 and paths(browser) == first
     assert press(service, paths(later)["Acknowledge"]).status_code == 200
 
 
-def test_an_answer_acknowledges_what_repeats(service, owner, browser, push_service, moved_clock, works):
+def test_an_answer_acknowledges_what_repeats(service, owner, browser, push_service, moved_clock, works, passes):
     other = subscribe(owner, push_service)
     ask(owner, acknowledge=True)
     pressed = paths(browser)["No"]
@@ -95,8 +92,7 @@ def test_an_answer_acknowledges_what_repeats(service, owner, browser, push_servi
     works()
     told = other.messages[-1]["notification"]
     assert told["body"].startswith("Acknowledged") and "actions" not in told
-    moved_clock.advance(3600)
-    works()
+    passes(3600)
     assert (len(browser.messages), len(other.messages)) == (1, 2)
 
 
@@ -130,11 +126,10 @@ def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_cl
     assert rows(service) == []
 
 
-def test_a_digest_has_no_buttons(service, owner, browser, night, until, works):
+def test_a_digest_has_no_buttons(service, owner, browser, night, morning):
     account_set(service, "--quiet-hours", "22:00-07:00")
     hook = service.alert()
     for message in ("one", "two"):
         hook.post({"message": message})
-    until(MORNING)
-    works()
+    morning()
     assert "actions" not in browser.messages[-1]["notification"] and rows(service) == []

@@ -11,6 +11,7 @@ from store.custom_metrics import MetricValue
 from store.database import WriteFailed
 from store.senders import Owner
 from tests.support.accounts import OWNER, PASSWORD, account_set
+from tests.support.alarms import every
 from tests.support.commands import said
 from tests.support.picture_files import png
 from tests.support.postgresql import sqlite_only
@@ -41,18 +42,15 @@ def test_a_deleted_pending_notification_is_not_pushed(service, owner, browser, m
     browser.then(503)
     notification_id = owner.send().json["notification"]["id"]
     delete(owner, notification_id)
-    moved_clock.advance(60)
-    service.work()
+    every(service, moved_clock, 60)
     assert (len(browser.pushes), query(service, "SELECT * FROM delivery")) == (1, [])
 
 
-def test_a_deleted_held_notification_is_not_pushed(service, owner, browser, moved_clock):
+def test_a_deleted_held_notification_is_not_pushed(service, owner, browser, passes):
     hook = service.alert("--frequency", "15m")
     first, _ = (hook.post({"message": message}).json["notificationId"] for message in "ab")
     assert delete(owner, first).status_code == 200
-    moved_clock.advance(900)
-    service.work()
-    service.work()
+    passes(900)
     assert [one["notification"]["body"] for one in browser.messages] == ["b"]
 
 
@@ -60,8 +58,7 @@ def test_a_digest_is_not_listed_and_cannot_be_deleted_by_its_id(service, owner, 
     hook = service.alert("--frequency", "15m")
     for message in "ab":
         hook.post({"message": message})
-    moved_clock.advance(900)
-    service.work()
+    every(service, moved_clock, 900)
     ((digest_id,),) = query(service, "SELECT id FROM notification WHERE is_digest = 1")
     assert delete(owner, digest_id).status_code == 404
 
@@ -80,8 +77,7 @@ def digest(service, owner, browser, moved_clock):
 
 def test_a_deleted_notification_is_removed_from_a_pending_digest(service, owner, browser, moved_clock, digest):
     delete(owner, digest[1])
-    moved_clock.advance(60)
-    service.work()
+    every(service, moved_clock, 60)
     shown = [(one["notification"]["title"], one["notification"]["body"]) for one in browser.messages]
     assert shown == [("MCP - 2 notifications", "Backups: a\nBackups: c")]
 
@@ -89,8 +85,7 @@ def test_a_deleted_notification_is_removed_from_a_pending_digest(service, owner,
 def test_a_digest_whose_notifications_are_all_deleted_is_not_pushed(service, owner, browser, moved_clock, digest):
     for notification_id in digest:
         delete(owner, notification_id)
-    moved_clock.advance(60)
-    service.work()
+    every(service, moved_clock, 60)
     assert (browser.messages, query(service, "SELECT * FROM notification")) == ([], [])
 
 
@@ -100,8 +95,7 @@ def test_a_deleted_history_leaves_no_text_in_a_later_digest(service, owner, brow
     for message in "ab":
         hook.post({"message": message})
         moved_clock.advance(660)
-    moved_clock.advance(300)
-    service.work()
+    every(service, moved_clock, 300)
     lines(service, "history", "delete", OWNER, "--before", "2026-11-22")
     assert query(service, "SELECT title, body FROM notification WHERE is_digest = 1") == [
         ("MCP - 1 notification", "Backups: b")
@@ -134,8 +128,7 @@ def test_digests_are_deleted_with_the_history_but_not_counted(service, owner, br
     for _ in range(2):
         for message in "abc":
             hook.post({"message": message})
-        moved_clock.advance(900)
-        service.work()
+        every(service, moved_clock, 900)
     assert query(service, "SELECT count(*), sum(is_digest) FROM notification") == [(8, 2)]
     assert lines(service, "history", "delete", OWNER, "--before", "2999-12-31") == [
         "Deleted 6 notifications from before 2999-12-31."

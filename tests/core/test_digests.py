@@ -25,10 +25,9 @@ def all_rows(caller):
 # Release when quiet hours end
 
 
-def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser, night, until, works):
+def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser, night, morning):
     (held_id,) = held(service.alert(), "a")
-    until(MORNING)
-    works()
+    morning()
     assert browser.messages == [
         {
             "web_push": 8030,
@@ -43,31 +42,28 @@ def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser,
     assert statuses(owner) == {"a": "delivered"}
 
 
-def test_a_digest_lists_notifications_of_all_alerts_oldest_first(service, browser, night, until, works, moved_clock):
+def test_a_digest_lists_notifications_of_all_alerts_oldest_first(service, browser, night, moved_clock, morning):
     first, second = service.alert(name="One"), service.alert(name="Two")
     for hook, message in [(second, "a"), (first, "b"), (second, "c"), (first, "d")]:
         held(hook, message)
         moved_clock.advance(1)
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("Two: a", "One: b", "Two: c", "One: d")]
 
 
-def test_only_the_prefix_is_left_out_of_a_line(service, browser, night, until, works):
+def test_only_the_prefix_is_left_out_of_a_line(service, browser, night, morning):
     hook = service.alert()
     hook.post({"title": "MCP - Disk", "message": "MCP - full"})
     hook.post({"title": "Disk", "message": "full"})
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("MCP - Disk: MCP - full", "Disk: full")]
 
 
-def test_line_breaks_within_a_notification_are_spaces_in_its_line(service, browser, night, until, works):
+def test_line_breaks_within_a_notification_are_spaces_in_its_line(service, browser, night, morning):
     hook = service.alert()
     hook.post({"title": "Disk\nroot", "message": "98 %\nfull"})
     hook.post({"title": "Disk", "message": "a\r\nb\rc\u2028d\x0be\x07f"})
-    until(MORNING)
-    works()
+    morning()
     ((title, body),) = shown(browser)
     first, second = body.split("\n")
     assert (title, first) == ("MCP - 2 notifications", "Disk root: 98 % full")
@@ -86,22 +82,20 @@ def test_a_digest_is_not_in_the_history_or_in_any_counter(service, owner, browse
     assert owner.get("/stats").json["stats"]["notificationsThisMonth"] == 3
 
 
-def test_each_account_has_its_own_digest(service, owner, pro, browser, push_service, night, until, works):
+def test_each_account_has_its_own_digest(service, owner, pro, browser, push_service, night, morning):
     account_set(service, "--quiet-hours", QUIET, email=PRO)
     other = subscribe(pro, push_service)
     held(service.alert(), "a", "b")
     held(service.alert(email=PRO), "c", "d")
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
     assert shown(other) == [digest_of("Backups: c", "Backups: d")]
 
 
-def test_each_night_has_its_own_digest(service, browser, night, until, works):
+def test_each_night_has_its_own_digest(service, browser, night, until, works, morning):
     hook = service.alert()
     held(hook, "a", "b")
-    until(MORNING)
-    works()
+    morning()
     until("2026-11-22T22:00")
     held(hook, "c", "d", "e")
     until("2026-11-23T07:00")
@@ -123,10 +117,11 @@ def test_after_quiet_hours_an_event_is_pushed_at_once_and_not_with_the_digest(se
     assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
 
 
-def test_a_clock_that_is_set_does_not_bring_a_digest_again(service, owner, browser, night, until, works, moved_clock):
+def test_a_clock_that_is_set_does_not_bring_a_digest_again(
+    service, owner, browser, night, works, moved_clock, morning
+):
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     for jump_s in (-8 * HOUR_S, 9 * HOUR_S, -HOUR_S, 40 * DAY_S, -80 * DAY_S):
         moved_clock.set_wall(moved_clock.ms + jump_s * 1000)
         works()
@@ -147,49 +142,44 @@ def check_digest(browser, events):
 
 
 @pytest.mark.parametrize("text", ["x", "é", "漢", "😀", '"', "\\", "👩‍👩‍👧"])
-def test_a_digest_of_long_texts_shortens_each_so_that_all_fit(service, owner, browser, night, until, works, text):
+def test_a_digest_of_long_texts_shortens_each_so_that_all_fit(service, owner, browser, night, text, morning):
     happens(service.alert(name="Disk"), *(f"{number}{text * 3_000}" for number in range(1, 6)))
-    until(MORNING)
-    works()
+    morning()
     lines = check_digest(browser, 5)
     assert len(lines) == 5
     assert all(line.startswith(f"Disk: {number}") and line.endswith("…") for number, line in enumerate(lines, 1))
     assert {one["status"] for one in owner.listed()} == {"delivered"}
 
 
-def test_a_short_line_is_not_shortened_for_a_long_one(service, browser, night, until, works):
+def test_a_short_line_is_not_shortened_for_a_long_one(service, browser, night, morning):
     happens(service.alert(name="Disk"), "x" * 10_000, "short", "y" * 10_000)
-    until(MORNING)
-    works()
+    morning()
     assert check_digest(browser, 3)[1] == "Disk: short"
 
 
 @pytest.mark.parametrize("length", [250, 350, 2_000])
-def test_a_line_that_was_shortened_ends_with_an_ellipsis(service, browser, night, until, works, length):
+def test_a_line_that_was_shortened_ends_with_an_ellipsis(service, browser, night, length, morning):
     happens(service.alert(name="Disk"), "x" * length, "y")
-    until(MORNING)
-    works()
+    morning()
     line = check_digest(browser, 2)[0]
     assert line == "Disk: " + "x" * length or re.fullmatch("Disk: x{100,}…", line)
 
 
-def test_a_long_title_is_shortened_too(service, browser, night, until, works):
+def test_a_long_title_is_shortened_too(service, browser, night, morning):
     hook = service.alert()
     for number in range(3):
         hook.post({"title": f"{number}" + "t" * 2_000, "message": "b" * 10_000})
-    until(MORNING)
-    works()
+    morning()
     lines = check_digest(browser, 3)
     assert [line[0] for line in lines] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("text", ["x", "漢😀" * 300])
-def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, night, until, works, text):
+def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, night, text, morning):
     hooks = [service.alert(name=f"Alert {number}") for number in range(6)]
     for hook in hooks:
         happens(hook, *(f"{number} {text}" for number in range(60)))
-    until(MORNING)
-    works()
+    morning()
     lines = check_digest(browser, 360)
     assert lines[0].startswith("Alert 0: 0 ") and MORE.fullmatch(lines[-1]) and len(lines) > 5
     assert {row["status"] for row in all_rows(owner)} == {"delivered"}
@@ -199,18 +189,15 @@ def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, n
 
 
 def test_a_digest_that_fails_temporarily_is_retried_after_30_seconds_with_the_same_tag(
-    service, owner, browser, night, until, works, moved_clock
+    service, owner, browser, night, morning, passes
 ):
     browser.then(503)
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     assert statuses(owner) == {"a": "pending", "b": "pending"}
-    moved_clock.advance(29)
-    works()
+    passes(29)
     assert len(browser.pushes) == 1
-    moved_clock.advance(1)
-    works()
+    passes(1)
     first, second = (one["topic"] for one in browser.pushes)
     assert first == second == browser.messages[0]["notification"]["tag"]
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
@@ -219,12 +206,11 @@ def test_a_digest_that_fails_temporarily_is_retried_after_30_seconds_with_the_sa
 
 @pytest.mark.parametrize("status", [400, 404, 410])
 def test_a_digest_that_every_device_refuses_for_good_fails_as_a_whole(
-    service, owner, browser, night, until, works, status
+    service, owner, browser, night, status, morning
 ):
     browser.then(status)
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     assert (statuses(owner), len(browser.pushes)) == ({"a": "failed", "b": "failed"}, 1)
 
 
@@ -233,59 +219,51 @@ def test_a_digest_that_every_device_refuses_for_good_fails_as_a_whole(
     [(201, 201, "delivered"), (201, 410, "delivered"), (201, 503, "delivered"), (410, 503, "pending")],
 )
 def test_a_digest_has_the_delivery_status_of_any_notification_on_several_devices(
-    service, owner, browser, push_service, night, until, works, moved_clock, first, second, status
+    service, owner, browser, push_service, night, first, second, status, morning, passes
 ):
     other = subscribe(owner, push_service)
     browser.then(first)
     other.then(second)
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     assert statuses(owner) == {"a": status, "b": status}
-    moved_clock.advance(30)
-    works()
+    passes(30)
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
     assert (len(browser.pushes), len(other.pushes)) == (1, 2 if second == 503 else 1)
 
 
 def test_an_event_that_happens_while_a_digest_is_pending_does_not_join_it(
-    service, owner, browser, night, until, works, moved_clock
+    service, owner, browser, night, morning, passes
 ):
     browser.then(503)
     hook = service.alert()
     held(hook, "a", "b")
-    until(MORNING)
-    works()
+    morning()
     happens(hook, "c")
-    moved_clock.advance(30)
-    works()
+    passes(30)
     assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
 
 
-def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, browser, night, until, works):
+def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, browser, night, until, works, morning):
     browser.then(503)
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     account_set(service, "--quiet-hours", "07:00-08:00")
     until("2026-11-22T07:00:30")
     works()
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
 
 
-def test_the_24_hours_of_retries_count_from_the_release(service, owner, browser, works, moved_clock):
+def test_the_24_hours_of_retries_count_from_the_release(service, owner, browser, works, moved_clock, passes):
     for _ in range(60):
         browser.then(503)
     held(service.alert("--frequency", "1d"), "a", "b")
-    moved_clock.advance(DAY_S)
-    works()
+    passes(DAY_S)
     for _ in range(22):
-        moved_clock.advance(HOUR_S)
-        works()
+        passes(HOUR_S)
     assert statuses(owner) == {"a": "pending", "b": "pending"}
     for _ in range(3):
-        moved_clock.advance(HOUR_S)
-        works()
+        passes(HOUR_S)
     assert statuses(owner) == {"a": "failed", "b": "failed"}
     moved_clock.advance(DAY_S)
     pushes = len(browser.pushes)
@@ -294,28 +272,23 @@ def test_the_24_hours_of_retries_count_from_the_release(service, owner, browser,
 
 
 @pytest.mark.parametrize("messages", [("a",), ("a", "b")])
-def test_without_a_device_a_release_leaves_them_delivered(service, owner, night, until, works, messages):
+def test_without_a_device_a_release_leaves_them_delivered(service, owner, night, messages, morning):
     held(service.alert(), *messages)
-    until(MORNING)
-    works()
+    morning()
     assert statuses(owner) == dict.fromkeys(messages, "delivered")
 
 
 @pytest.mark.parametrize("messages", [("a",), ("a", "b")])
-def test_after_the_last_device_died_a_release_leaves_them_failed(
-    service, owner, browser, night, until, works, messages
-):
+def test_after_the_last_device_died_a_release_leaves_them_failed(service, owner, browser, night, messages, morning):
     held(service.alert(), *messages)
     browser.then(410)
     owner.send()
-    until(MORNING)
-    works()
+    morning()
     assert {status for body, status in statuses(owner).items() if body in messages} == {"failed"}
 
 
-def test_a_device_added_meanwhile_gets_the_digest(service, owner, push_service, night, until, works):
+def test_a_device_added_meanwhile_gets_the_digest(service, owner, push_service, night, morning):
     held(service.alert(), "a", "b")
     browser = subscribe(owner, push_service)
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]

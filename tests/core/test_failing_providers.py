@@ -7,6 +7,7 @@ from core import attempts, retries
 from providers import base
 from providers import fcm as fcm_module
 from providers.base import Message, Outcome, Push
+from tests.support.alarms import every
 from wire.notification import Content
 
 MESSAGE = Message("0" * 32, Content("title", "body"), "/app/")
@@ -61,8 +62,7 @@ def test_an_exception_while_pushing_counts_as_an_attempt_and_fails_after_a_day(
     monkeypatch.setattr(push, "send_all", lambda *_: 1 / 0)
     assert owner.send().json["notification"]["status"] == "pending"
     for _ in range(30):
-        moved_clock.advance(3_600)
-        service.work()
+        every(service, moved_clock, 3_600)
     assert owner.listed()[0]["status"] == "failed"
 
 
@@ -74,11 +74,9 @@ def test_retries_whose_outcome_cannot_be_recorded_are_due_again_when_their_lease
     assert owner.send().json["notification"]["status"] == "pending"
     with monkeypatch.context() as patched:
         patched.setattr(retries, "note_outcomes", lambda *_: 1 / 0)
-        moved_clock.advance(31)
-        service.work()
+        every(service, moved_clock, 31)
     assert owner.listed()[0]["status"] == "pending"
-    moved_clock.advance(attempts.LEASE_MS / 1000 + 1)
-    service.work()
+    every(service, moved_clock, attempts.LEASE_MS / 1000 + 1)
     assert owner.listed()[0]["status"] == "delivered"
 
 
@@ -87,8 +85,7 @@ def test_a_push_that_was_only_postponed_fails_after_a_day(owner, service, apns, 
     left_alone = push.Answer(Outcome.TRANSIENT, "Left alone.", 30, was_tried=False)
     monkeypatch.setattr(push, "send", lambda pushes, _: [left_alone] * len(pushes))
     assert owner.send().json["notification"]["status"] == "pending"
-    moved_clock.advance(86_400 + 60)
-    service.work()
+    every(service, moved_clock, 86_400 + 60)
     assert owner.listed()[0]["status"] == "failed"
 
 

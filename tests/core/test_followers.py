@@ -10,7 +10,7 @@ from models import Account
 from store import copies, followers
 from store.database import run
 from tests.support.accounts import account_set
-from tests.support.alarms import bodies, detail, send_at
+from tests.support.alarms import bodies, detail, every, send_at
 from tests.support.followers import PATHS, follow, follower, invited, place
 from tests.support.heartbeats import Pinged
 from tests.support.mutes import key_id, mute
@@ -110,8 +110,7 @@ def test_the_newest_invitation_is_first(owner, hook):
 def test_what_expired_and_the_followers_of_a_key_that_ended_are_removed(service, owner, hook, bob, moved_clock):
     invited(owner, "alert", hook.id, "nobody@example.org")
     owner.delete(f"/api-keys/{key_id(owner)}")
-    moved_clock.advance(31 * DAY_S)
-    service.work()
+    every(service, moved_clock, 31 * DAY_S)
     assert run("SELECT what, email FROM follower").fetchall() == [("alert", BOB)]
 
 
@@ -196,8 +195,7 @@ def test_a_heartbeat_and_a_rule_tell_their_followers(service, owner, moved_clock
     silent = owner.post("/heartbeats", {"name": "Silent", "periodS": 60}).json["heartbeat"]
     follow(owner, bob, BOB, "heartbeat", silent["id"])
     service.client.get("/ping/" + silent["url"].rpartition("/")[2])
-    moved_clock.advance(3_600)
-    service.work()
+    every(service, moved_clock, 3_600)
     assert "Silent is down" in bob.listed()[0]["title"]
 
 
@@ -220,14 +218,12 @@ def test_the_alerts_digest_and_the_followers_own_quiet_hours_hold_a_copy(service
     assert bodies(phone) == ["ignores", "night"]
 
 
-def test_a_follower_gets_the_alerts_digests(service, owner, hook, bob, phone, moved_clock):
+def test_a_follower_gets_the_alerts_digests(owner, hook, bob, phone, passes):
     hook.set("--frequency", "15m")
     for number in range(3):
         assert hook.post({"t": "a", "b": f"{number}"}).json["status"] == "held"
     assert [one["status"] for one in bob.listed()] == ["held"] * 3
-    moved_clock.advance(15 * 60)
-    service.work()
-    service.work()
+    passes(15 * 60)
     assert bodies(phone) == ["a: 0\na: 1\na: 2"]
 
 
@@ -280,12 +276,10 @@ def test_a_mute_goes_with_what_it_mutes(service, owner, hook, bob):
         assert (way, bob.get("/mutes").json["mutes"], run("SELECT count(*) FROM mute").fetchone()) == (way, [], (0,))
 
 
-def test_a_copy_for_later_comes_when_the_owners_does(service, owner, bob, phone, moved_clock):
+def test_a_copy_for_later_comes_when_the_owners_does(owner, bob, phone, moved_clock, passes):
     send_at(owner, moved_clock.ms + 60_000)
     assert bob.listed()[0]["status"] == "held"
-    moved_clock.advance(61)
-    service.work()
-    service.work()
+    passes(61)
     assert bodies(phone) == ["later"]
 
 
@@ -381,8 +375,7 @@ def test_what_repeats_or_is_held_goes_with_who_leaves_and_the_rest_stays(service
     else:
         assert bob.delete(f"/following/{kept}").json == {"ok": True}
     assert [one["body"] for one in bob.listed()] == ["stays"] and len(owner.listed()) == 3
-    moved_clock.advance(70)
-    service.work()
+    every(service, moved_clock, 70)
     owner.send("t", "after")
     service.work()
     assert sorted(bodies(phone)) == ["repeats", "stays"] and len(bob.listed()) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.accounts import account_set
-from tests.support.holding import EVENING, MORNING, NIGHT, QUIET, digest_of, held, shown, statuses
+from tests.support.holding import EVENING, NIGHT, QUIET, digest_of, held, shown, statuses
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 # Frequency
@@ -11,7 +11,7 @@ from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 @pytest.mark.parametrize("frequency, seconds", [("15m", 15 * MINUTE_S), ("1h", HOUR_S), ("1d", DAY_S)])
 def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
-    service, owner, browser, works, moved_clock, frequency, seconds
+    service, owner, browser, works, moved_clock, frequency, seconds, passes
 ):
     hook = service.alert("--frequency", frequency)
     held(hook, "a")
@@ -19,46 +19,43 @@ def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
     held(hook, "b")
     works()
     assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
-    moved_clock.advance(1)
-    works()
+    passes(1)
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock):
+def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock, passes):
     hook = service.alert("--frequency", "15m")
     held(hook, "a", "b")
-    moved_clock.advance(20 * MINUTE_S)
-    works()
+    passes(20 * MINUTE_S)
     held(hook, "c")
     moved_clock.advance(14 * MINUTE_S)
     held(hook, "d")
     works()
     assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "held", "d": "held"}
-    moved_clock.advance(MINUTE_S)
-    works()
+    passes(MINUTE_S)
     assert shown(browser) == [digest_of("Backups: a", "Backups: b"), digest_of("Backups: c", "Backups: d")]
 
 
-def test_digests_that_end_together_are_one_push(service, browser, works, moved_clock):
+def test_digests_that_end_together_are_one_push(service, browser, moved_clock, passes):
     held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
     moved_clock.advance(45 * MINUTE_S)
     held(service.alert("--frequency", "15m", name="Quarterly"), "c")
-    moved_clock.advance(15 * MINUTE_S)
-    works()
+    passes(15 * MINUTE_S)
     assert shown(browser) == [digest_of("Hourly: a", "Hourly: b", "Quarterly: c")]
 
 
-def test_each_alert_collects_on_its_own(service, owner, browser, works, moved_clock):
+def test_each_alert_collects_on_its_own(service, owner, browser, passes):
     held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
     held(service.alert("--frequency", "15m", name="Quarterly"), "c", "d")
-    moved_clock.advance(15 * MINUTE_S)
-    works()
+    passes(15 * MINUTE_S)
     assert statuses(owner) == {"a": "held", "b": "held", "c": "delivered", "d": "delivered"}
     assert shown(browser) == [digest_of("Quarterly: c", "Quarterly: d")]
 
 
-def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(service, owner, browser, until, works):
+def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(
+    service, owner, browser, until, works, morning
+):
     account_set(service, "--quiet-hours", QUIET)
     hook = service.alert("--frequency", "15m")
     for moment, message in [(EVENING, "a"), (NIGHT, "b"), ("2026-11-22T06:59", "c")]:
@@ -66,18 +63,18 @@ def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(servi
         held(hook, message)
         works()
     assert browser.pushes == []
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b", "Backups: c")]
     assert set(statuses(owner).values()) == {"delivered"}
 
 
-def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(service, owner, browser, night, until, works):
+def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(
+    service, owner, browser, night, until, works, morning
+):
     hook = service.alert("--frequency", "1h")
     until("2026-11-22T06:55")
     held(hook, "a")
-    until(MORNING)
-    works()
+    morning()
     held(hook, "b")
     until("2026-11-22T07:54:59.999")
     works()
@@ -87,18 +84,16 @@ def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(service, owner, 
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def test_a_digest_of_an_alert_that_ignores_quiet_hours_ends_within_them(service, browser, night, works, moved_clock):
+def test_a_digest_of_an_alert_that_ignores_quiet_hours_ends_within_them(service, browser, night, passes):
     held(service.alert("--frequency", "15m", "--ignore-quiet-hours"), "a", "b")
     held(service.alert(name="Doorbell"), "c")
-    moved_clock.advance(15 * MINUTE_S)
-    works()
+    passes(15 * MINUTE_S)
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
-def test_the_end_of_quiet_hours_leaves_what_a_frequency_still_holds(service, owner, browser, night, until, works):
+def test_the_end_of_quiet_hours_leaves_what_a_frequency_still_holds(service, owner, browser, night, morning):
     held(service.alert("--frequency", "1d", name="Daily"), "a")
     held(service.alert(), "b", "c")
-    until(MORNING)
-    works()
+    morning()
     assert statuses(owner) == {"a": "held", "b": "delivered", "c": "delivered"}
     assert shown(browser) == [digest_of("Backups: b", "Backups: c")]

@@ -6,7 +6,7 @@ from core import digests
 from models import Account
 from store import held_notifications
 from tests.support.accounts import OWNER
-from tests.support.holding import MORNING, digest_of, shown, statuses
+from tests.support.holding import digest_of, shown, statuses
 from tests.support.rows import each
 from tests.support.times import MINUTE_S
 
@@ -40,27 +40,24 @@ def test_an_event_of_least_priority_is_delivered_without_a_push(service, owner, 
     assert browser.pushes == [] and owner.listed()[0]["priority"] == 1
 
 
-def test_a_high_event_is_released_in_the_morning_even_with_a_daily_frequency(
-    service, owner, browser, night, until, works
-):
+def test_a_high_event_is_released_in_the_morning_even_with_a_daily_frequency(service, owner, browser, night, morning):
     hook = service.alert(*FIELDS, "--frequency", "1d")
     assert [post(hook, message, level) for message, level in [("a", "normal"), ("b", "high")]] == ["held"] * 2
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [("MCP - Backups", "b")]
     assert statuses(owner) == {"a": "held", "b": "delivered"}
 
 
-def test_low_and_normal_events_are_collected_together_from_the_first_one(service, owner, browser, works, moved_clock):
+def test_low_and_normal_events_are_collected_together_from_the_first_one(
+    service, owner, browser, moved_clock, passes
+):
     hook = service.alert(*FIELDS, "--frequency", "1h")
     post(hook, "a", "low")
     moved_clock.advance(40 * MINUTE_S)
     post(hook, "b")
-    moved_clock.advance(20 * MINUTE_S - 1)
-    works()
+    passes(20 * MINUTE_S - 1)
     assert browser.pushes == []
-    moved_clock.advance(1)
-    works()
+    passes(1)
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
@@ -80,14 +77,11 @@ def pushed(browser):
 @pytest.mark.parametrize(
     "levels, priority", [((2, 2), 2), ((2, 3), None), (("", ""), None), ((2, 4), 4), ((3, 5, 2), 5)]
 )
-def test_a_digest_has_the_highest_priority_of_its_lines(
-    service, owner, browser, night, until, works, levels, priority
-):
+def test_a_digest_has_the_highest_priority_of_its_lines(service, owner, browser, night, levels, priority, morning):
     hook = service.alert(*FIELDS)
     for level in levels:
         post(hook, "a", level)
-    until(MORNING)
-    works()
+    morning()
     (message,) = pushed(browser)
     assert message["title"] == f"MCP - {len(levels)} notifications"
     assert message.get("silent", False) is (priority == 2)
@@ -96,7 +90,7 @@ def test_a_digest_has_the_highest_priority_of_its_lines(
 
 @pytest.mark.parametrize("levels", [(4, 3), (3, 2), (4,)])
 def test_a_release_goes_to_the_devices_that_accept_its_priority(
-    service, owner, browser, push_service, night, until, works, levels
+    service, owner, browser, push_service, night, levels, morning
 ):
     proud = push_service.browser()
     wants = {"kind": "webpush", "subscription": proud.subscription, "minPriority": 4}
@@ -104,8 +98,7 @@ def test_a_release_goes_to_the_devices_that_accept_its_priority(
     hook = service.alert(*FIELDS)
     for level in levels:
         post(hook, f"{level}", level)
-    until(MORNING)
-    works()
+    morning()
     assert len(browser.messages) == 1 and len(proud.messages) == (max(levels) >= 4)
     assert set(statuses(owner).values()) == {"delivered"}
 
@@ -113,7 +106,7 @@ def test_a_release_goes_to_the_devices_that_accept_its_priority(
 @pytest.mark.parametrize("frequency", ["instant", "1d"])
 @pytest.mark.parametrize("in_quiet_hours", [(), (PASSES,), (IGNORES,)])
 def test_the_pages_show_the_true_time_of_release(
-    service, owner, browser, night, works, moved_clock, frequency, in_quiet_hours
+    service, owner, browser, night, moved_clock, frequency, in_quiet_hours, passes
 ):
     hook = service.alert(*FIELDS, "--frequency", frequency, *in_quiet_hours)
     for level in (2, 3, 4, 5):
@@ -121,10 +114,8 @@ def test_the_pages_show_the_true_time_of_release(
     account_seq = Account.find(OWNER).seq
     for at in digests.releases(held_notifications.of_account(account_seq), moved_clock.ms):
         before = held_notifications.count()
-        moved_clock.advance((at - 1 - moved_clock.ms) / 1000)
-        works()
+        passes((at - 1 - moved_clock.ms) / 1000)
         assert held_notifications.count() == before
-        moved_clock.advance(0.001)
-        works()
+        passes(0.001)
         assert held_notifications.count() < before
     assert held_notifications.count() == 0

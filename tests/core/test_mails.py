@@ -9,6 +9,7 @@ from process import clock
 from process.clock import HOUR_MS
 from store import database
 from tests.support.accounts import OWNER
+from tests.support.alarms import every
 from tests.support.channels import add_mail_address, add_webhook, confirm_path, confirmed, device, mail_service
 from tests.support.pages import signed_in
 from tests.support.push_service import Answer
@@ -94,25 +95,21 @@ def test_a_removed_address_gets_no_confirmation(service, owner, mail_server):
 # Roles
 
 
-def test_an_address_is_mailed_what_no_phone_took(service, owner, mail_server, browser, moved_clock):
+def test_an_address_is_mailed_what_no_phone_took(service, owner, mail_server, browser, passes):
     confirmed(service, owner, mail_server, afterS=60)
     mail_server.got.clear()
     browser.answers[:] = [Answer(503) for _ in range(9)]
     owner.post("/notifications/send", {"title": "Disk", "body": "full", "priority": 5})
-    moved_clock.advance(61)
-    service.work()
-    service.work()
+    passes(61)
     assert subjects(mail_server) == ["MCP - Disk"]
 
 
-def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_server, address, moved_clock):
+def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_server, address, passes):
     sent = {"title": "Disk", "body": "full", "acknowledge": {"everyS": 60, "forS": 600}}
     id_ = owner.post("/notifications/send", sent).json["notification"]["id"]
     service.work()
     for _ in range(2):
-        moved_clock.advance(60)
-        service.work()
-        service.work()
+        passes(60)
     owner.post(f"/notifications/{id_}/acknowledge")
     service.work()
     assert subjects(mail_server) == ["MCP - Disk"] * 3
@@ -120,13 +117,11 @@ def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_s
     assert len({*ids}) == 3
 
 
-def test_the_digest_of_quiet_hours_is_mailed(service, owner, mail_server, address, moved_clock):
+def test_the_digest_of_quiet_hours_is_mailed(service, owner, mail_server, address, passes):
     alert = service.alert("--frequency", "1h")
     alert.post({"title": "a"})
     alert.post({"title": "b"})
-    moved_clock.advance(3_700)
-    service.work()
-    service.work()
+    passes(3_700)
     (mail,) = mail_server.mails
     assert mail["subject"] == "MCP - 2 notifications"
     assert mail.get_body(("plain",)).get_content().replace("\r\n", "\n").startswith("a: Backups\nb: Backups\n")
@@ -141,22 +136,19 @@ def test_a_phone_does_not_wait_for_the_mail(service, owner, mail_server, address
 
 
 def test_two_hundred_events_in_an_hour_make_sixty_mails_and_one_that_says_how_many_more(
-    service, owner, mail_server, address, moved_clock
+    service, owner, mail_server, address, moved_clock, passes
 ):
     moved_clock.advance(3_600)  # the confirmation was an hour ago
     alert = service.alert()
     for number in range(50):
         for place in range(4):
             alert.post({"title": f"{number} {place}"}, address=f"203.0.113.{number}")
-        moved_clock.advance(60)
-        service.work()
+        every(service, moved_clock, 60)
     for _ in range(6):
         service.work()
     sent = [one for one in subjects(mail_server) if "more" not in one]
     assert len(sent) == 60
-    moved_clock.advance(3_600)
-    service.work()
-    service.work()
+    passes(3_600)
     assert [one for one in subjects(mail_server) if "more" in one] == ["MCP - 140 more"]
     assert len(mail_server.got) == 61
     assert "140 more notifications were not mailed" in mail_server.mails[-1].get_body(("plain",)).get_content()
@@ -200,8 +192,7 @@ def test_another_try_takes_no_place(service, owner, mail_server, address, moved_
     owner.send()
     service.work()
     mail_server.behaves = ""
-    moved_clock.advance(31)
-    service.work()
+    every(service, moved_clock, 31)
     assert len(mail_server.got) == 1
 
 
@@ -234,8 +225,7 @@ def test_a_mail_whose_process_died_is_sent_when_its_lease_ends(service, owner, m
     assert not mail_server.got
     service.work()
     assert not mail_server.got  # nobody takes it before its lease ends
-    moved_clock.advance(31)
-    service.work()
+    every(service, moved_clock, 31)
     assert len(mail_server.got) == 1
 
 
@@ -258,7 +248,7 @@ def test_two_processes_send_each_mail_once(service, owner, mail_server, address)
     assert len(mail_server.got) == 5
 
 
-def test_a_mail_and_a_chat_beside_each_other(make_service, mail_server, moved_clock):
+def test_a_mail_and_a_chat_beside_each_other(make_service, mail_server, passes):
     service = mail_service(make_service, mail_server, CHANNEL_HOSTS="http://127.0.0.1:9")
     service.account(OWNER)
     owner = service.caller()
@@ -266,9 +256,7 @@ def test_a_mail_and_a_chat_beside_each_other(make_service, mail_server, moved_cl
     mail_server.got.clear()
     add_webhook(owner, "http://127.0.0.1:9/x", role="always")
     owner.post("/notifications/send", {"title": "Disk", "body": "full", "priority": 5})
-    moved_clock.advance(301)
-    service.work()
-    service.work()
+    passes(301)
     assert subjects(mail_server) == ["MCP - Disk"]
 
 

@@ -10,7 +10,7 @@ from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, account_set, seq_of
 from tests.support.alarms import bodies, ring, rung, send_at
 from tests.support.heartbeats import Pinged, told
-from tests.support.holding import MORNING, QUIET, held
+from tests.support.holding import QUIET, held
 from tests.support.rules import Ruled, send
 from tests.support.times import DAY_S, HOUR_S
 from wire.errors import Refused
@@ -233,7 +233,7 @@ def test_keys_and_addresses_work_again_after_enabling(service, owner, administra
 
 
 def test_what_is_held_scheduled_pending_or_repeating_is_pushed_after_enabling(
-    service, owner, browser, administrator, until, works, moved_clock
+    service, owner, browser, administrator, until, works, moved_clock, morning
 ):
     account_set(service, "--quiet-hours", QUIET)
     until("2026-11-22T06:00")
@@ -244,8 +244,7 @@ def test_what_is_held_scheduled_pending_or_repeating_is_pushed_after_enabling(
     assert owner.send(body="pending").json["notification"]["status"] == "pending"
     before = bodies(browser)
     disable()
-    until(MORNING)
-    works()
+    morning()
     assert bodies(browser) == before
     enable()
     assert [one["status"] for one in owner.listed()].count("held") == 2 and rung(owner, rings)[0] == "waiting"

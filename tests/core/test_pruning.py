@@ -6,6 +6,7 @@ from core import pruning, scheduler
 from process import clock
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PRO, account_set
+from tests.support.alarms import every
 from tests.support.tables import FULL, alter, copy_first_row, query
 from tests.support.times import DAY_S, HOUR_S
 
@@ -38,8 +39,7 @@ def rounds(service, moved_clock):
 
     def work():
         for _ in range(24):
-            moved_clock.advance(HOUR_S)
-            service.work()
+            every(service, moved_clock, HOUR_S)
 
     return work
 
@@ -54,11 +54,9 @@ def test_rows_stay_for_the_plans_history_and_are_then_removed_from_the_file(serv
     first = sent(caller)
     moved_clock.advance(2 * DAY_S)
     newer = sent(caller)
-    moved_clock.advance((days - 2) * DAY_S - 60)
-    service.work()
+    every(service, moved_clock, (days - 2) * DAY_S - 60)
     assert stored(service) == [first, newer] and [row["id"] for row in caller.listed()] == [newer, first]
-    moved_clock.advance(DAY_S)
-    service.work()
+    every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 
 
@@ -69,19 +67,16 @@ def test_a_row_is_removed_within_a_day_of_growing_too_old(service, owner, moved_
     rounds()
     assert stored(service) == [first, newer]
     rounds()
-    moved_clock.advance(HOUR_S)
-    service.work()
+    every(service, moved_clock, HOUR_S)
     assert stored(service) == [newer]
 
 
 def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock):
     sent(pro)
-    moved_clock.advance(31 * DAY_S)
-    service.work()
+    every(service, moved_clock, 31 * DAY_S)
     newer = sent(pro)
     account_set(service, "--plan", "starter", email=PRO)
-    moved_clock.advance(DAY_S)
-    service.work()
+    every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 
 
@@ -89,8 +84,7 @@ def test_a_greater_plan_keeps_what_was_not_removed_yet(service, owner, moved_clo
     first = sent(owner)
     moved_clock.advance(29 * DAY_S)
     account_set(service, "--plan", "pro")
-    moved_clock.advance(2 * DAY_S)
-    service.work()
+    every(service, moved_clock, 2 * DAY_S)
     assert stored(service) == [first] == [row["id"] for row in owner.listed()]
 
 
@@ -124,8 +118,7 @@ def test_removing_goes_on_after_a_round_in_which_the_file_could_not_be_written(s
     service.work()
     assert len(stored(service)) == 2
     alter(service, "DROP TRIGGER full")
-    moved_clock.advance(DAY_S)
-    service.work()
+    every(service, moved_clock, DAY_S)
     assert stored(service) == [kept]
 
 
@@ -148,8 +141,7 @@ def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_remove
     for _ in range(5):
         sent(owner)
     cursor = owner.get("/notifications?limit=2").json["pagination"]["nextCursor"]
-    moved_clock.advance(31 * DAY_S)
-    service.work()
+    every(service, moved_clock, 31 * DAY_S)
     newer = sent(owner)
     assert owner.get(f"/notifications?cursor={cursor}").json["notifications"] == []
     assert [row["id"] for row in owner.listed()] == [newer]
@@ -163,8 +155,7 @@ def removed_first_day(service, owner, moved_clock):
     sent(owner)
     moved_clock.advance(10 * DAY_S)
     rest = [sent(owner), sent(owner)]
-    moved_clock.advance(20 * DAY_S + 1_800)
-    service.work()
+    every(service, moved_clock, 20 * DAY_S + 1_800)
     assert stored(service) == rest
 
 
@@ -194,30 +185,23 @@ def held_for_a_month(service, owner, browser, newer, moved_clock):
     return answer["notificationId"], kept
 
 
-def test_a_held_notification_is_kept_until_it_is_done(service, owner, browser, moved_clock, held_for_a_month):
+def test_a_held_notification_is_kept_until_it_is_done(service, owner, browser, moved_clock, held_for_a_month, passes):
     old, newer = held_for_a_month
     assert (stored(service), owner.listed()) == ([old, newer], [])
-    moved_clock.advance(8 * HOUR_S)
-    service.work()
-    service.work()
+    passes(8 * HOUR_S)
     assert [one["notification"]["body"] for one in browser.messages] == ["a"]
-    moved_clock.advance(DAY_S)
-    service.work()
+    every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 
 
-def test_a_pending_notification_is_kept_until_it_is_done(service, browser, moved_clock, held_for_a_month):
+def test_a_pending_notification_is_kept_until_it_is_done(service, browser, moved_clock, held_for_a_month, passes):
     old, newer = held_for_a_month
     browser.then(503)
-    moved_clock.advance(8 * HOUR_S)
-    service.work()
-    service.work()
+    passes(8 * HOUR_S)
     assert (len(browser.pushes), stored(service)) == (1, [old, newer])
-    moved_clock.advance(30)
-    service.work()
+    every(service, moved_clock, 30)
     assert [one["notification"]["body"] for one in browser.messages] == ["a"]
-    moved_clock.advance(DAY_S)
-    service.work()
+    every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 
 
@@ -231,8 +215,7 @@ def test_an_old_digest_is_pushed_whole_and_then_removed(service, owner, browser,
     browser.then(503)
     service.work()
     service.work()
-    moved_clock.advance(30)
-    service.work()
+    every(service, moved_clock, 30)
     (message,) = browser.messages
     assert message["notification"]["body"] == "Backups: a\nBackups: b\nBackups: c"
     kept = newer()
@@ -261,8 +244,7 @@ def test_idempotency_keys_older_than_24_hours_are_removed_and_their_notification
     for key in ("first", "second"):
         owner.send(headers={"Idempotency-Key": key})
         moved_clock.advance(120)
-    moved_clock.advance(DAY_S - 180)
-    service.work()
+    every(service, moved_clock, DAY_S - 180)
     assert idempotency_keys(service) == ["second"]
     assert len(stored(service)) == 2
 

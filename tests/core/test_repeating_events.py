@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.alarms import acknowledge, detail, every, rung
-from tests.support.holding import MORNING, digest_of, shown
+from tests.support.holding import digest_of, shown
 from tests.support.rows import each
 
 FIELDS = (
@@ -74,45 +74,37 @@ def test_a_resolve_held_by_quiet_hours_ends_the_repeats_of_an_event_that_passed_
     assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2
 
 
-def test_a_held_urgent_event_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, minutes):
+def test_a_held_urgent_event_begins_to_repeat_in_the_morning(owner, hook, browser, night, minutes, morning):
     id_ = post(hook)
     minutes(3)
     assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
-    until(MORNING)
-    works()
+    morning()
     minutes(2)
     assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
 
 
-def test_an_urgent_event_of_a_digest_repeats_as_its_own_notification(
-    owner, hook, browser, night, until, works, minutes
-):
+def test_an_urgent_event_of_a_digest_repeats_as_its_own_notification(owner, hook, browser, night, minutes, morning):
     ids = [post(hook, "down", "web"), post(hook, "full", "disk"), post(hook, "other", "x", "normal")]
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("down: b", "full: b", "other: b")]
     minutes()
     assert sorted(titles(browser)[1:]) == ["MCP - down", "MCP - full"]
     assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
 
 
-def test_a_repeat_does_not_change_the_status_of_an_event_in_a_digest(
-    owner, hook, browser, night, until, works, minutes
-):
+def test_a_repeat_does_not_change_the_status_of_an_event_in_a_digest(owner, hook, browser, night, minutes, morning):
     ids = [post(hook, "down", "web"), post(hook, "full", "disk")]
     browser.then(503, retry_after="7200")
-    until(MORNING)
-    works()
+    morning()
     minutes()
     assert sorted(titles(browser)) == ["MCP - down", "MCP - full"]
     assert [detail(owner, id_)["status"] for id_ in ids] == ["pending"] * 2
 
 
-def test_an_event_resolved_while_held_never_repeats(owner, hook, browser, night, until, works, minutes):
+def test_an_event_resolved_while_held_never_repeats(owner, hook, browser, night, minutes, morning):
     id_ = post(hook)
     post(hook, "up", s="resolved")
-    until(MORNING)
-    works()
+    morning()
     minutes(2)
     assert rung(owner, id_) == ("cancelled", 0) and titles(browser) == ["MCP - up"]
 

@@ -6,7 +6,7 @@ from core import digests
 from models import Account
 from tests.support.accounts import OWNER
 from tests.support.alarms import detail
-from tests.support.holding import MORNING, digest_of, shown
+from tests.support.holding import digest_of, shown
 from tests.support.times import HOUR_S, MINUTE_S
 
 FIELDS = (
@@ -32,83 +32,71 @@ def by_title(caller):
     return {one["title"].removeprefix("MCP - "): one["status"] for one in caller.listed("?limit=100")}
 
 
-def test_firing_and_resolved_events_held_together_are_one_line(owner, hook, browser, night, until, works):
+def test_firing_and_resolved_events_held_together_are_one_line(owner, hook, browser, night, morning):
     old, new = post(hook, "down", "web"), post(hook, "up", "web", "resolved")
     post(hook, "other")
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("up: resolved", "other: firing")]
     assert by_title(owner) == {"down": "delivered", "up": "delivered", "other": "delivered"}
     assert detail(owner, old)["replacedBy"] == new and detail(owner, new)["priority"] == 2
 
 
-def test_held_notifications_reduced_to_one_are_pushed_as_that_one(owner, hook, browser, night, until, works):
+def test_held_notifications_reduced_to_one_are_pushed_as_that_one(owner, hook, browser, night, morning):
     old, middle, new = (post(hook, f"{n}", "web") for n in range(3))
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [("MCP - 2", "firing")]
     assert by_title(owner) == {"0": "delivered", "1": "delivered", "2": "delivered"}
     assert [one["replacedBy"] for one in (detail(owner, old), detail(owner, middle))] == [middle, new]
 
 
-def test_events_of_two_alerts_with_one_tag_are_one_line(service, owner, hook, browser, night, until, works):
+def test_events_of_two_alerts_with_one_tag_are_one_line(service, owner, hook, browser, night, morning):
     post(hook, "first", "web")
     post(service.alert(*FIELDS, name="Second"), "second", "web")
     post(hook, "other")
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [digest_of("second: firing", "other: firing")]
 
 
-def test_an_event_pushed_meanwhile_replaces_a_held_one_with_its_tag(service, owner, browser, night, until, works):
+def test_an_event_pushed_meanwhile_replaces_a_held_one_with_its_tag(service, owner, browser, night, morning):
     hook = service.alert(*FIELDS, PASSES)
     old = post(hook, "warning", "web", priority="normal")
     new = post(hook, "critical", "web", priority="urgent")
     assert by_title(owner) == {"warning": "delivered", "critical": "delivered"}
     assert detail(owner, old)["deliveries"] == detail(owner, new)["deliveries"]
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [("MCP - critical", "firing")]
 
 
-def test_a_replaced_held_event_gets_the_status_of_its_replacement(
-    service, owner, browser, night, until, works, moved_clock
-):
+def test_a_replaced_held_event_gets_the_status_of_its_replacement(service, owner, browser, night, passes):
     browser.then(503).then(503).then(503)
     hook = service.alert(*FIELDS, PASSES)
     post(hook, "warning", "web")
     post(hook, "critical", "web", priority="urgent")
     assert by_title(owner) == {"warning": "pending", "critical": "pending"}
-    moved_clock.advance(HOUR_S)
-    works()
-    moved_clock.advance(HOUR_S)
-    works()
-    moved_clock.advance(HOUR_S)
-    works()
+    passes(HOUR_S)
+    passes(HOUR_S)
+    passes(HOUR_S)
     assert by_title(owner) == {"warning": "delivered", "critical": "delivered"}
 
 
 def test_a_held_resolve_ends_the_pending_event_and_is_pushed_in_the_morning(
-    service, owner, browser, night, until, works, moved_clock
+    service, owner, browser, night, morning, passes
 ):
     browser.then(503)
     hook = service.alert(*FIELDS, PASSES)
     post(hook, "down", "web", priority="urgent")
     post(hook, "up", "web", "resolved", priority="urgent")
     assert by_title(owner) == {"down": "failed", "up": "held"}
-    moved_clock.advance(2 * MINUTE_S)
-    works()
-    until(MORNING)
-    works()
+    passes(2 * MINUTE_S)
+    morning()
     assert [title for title, _ in shown(browser)] == ["MCP - up"]
 
 
-def test_a_notification_sent_with_a_key_replaces_a_held_event_with_its_tag(owner, hook, browser, night, until, works):
+def test_a_notification_sent_with_a_key_replaces_a_held_event_with_its_tag(owner, hook, browser, night, morning):
     post(hook, "down", "web")
     sent = owner.post("/notifications/send", {"title": "fixed", "body": "by hand", "tag": "web"})
     assert sent.json["notification"]["status"] == "delivered"
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [("MCP - fixed", "by hand")] and by_title(owner)["down"] == "delivered"
 
 
@@ -125,40 +113,36 @@ def delete(caller, id_):
     assert caller.delete(f"/notifications/{id_}").status_code == 200
 
 
-def test_deleting_a_replaced_event_leaves_its_replacement(owner, hook, browser, night, until, works):
+def test_deleting_a_replaced_event_leaves_its_replacement(owner, hook, browser, night, morning):
     delete(owner, (post(hook, "down", "web"), post(hook, "up", "web", "resolved"))[0])
-    until(MORNING)
-    works()
+    morning()
     assert shown(browser) == [("MCP - up", "resolved")] and by_title(owner) == {"up": "delivered"}
 
 
-def test_deleting_a_held_replacement_fails_the_event_it_replaced(owner, hook, browser, night, until, works):
+def test_deleting_a_held_replacement_fails_the_event_it_replaced(owner, hook, browser, night, morning):
     post(hook, "down", "web")
     delete(owner, post(hook, "up", "web", "resolved"))
     assert by_title(owner) == {"down": "failed"}
-    until(MORNING)
-    works()
+    morning()
     assert browser.pushes == [] and by_title(owner) == {"down": "failed"}
 
 
-def test_deleting_a_delivered_replacement_leaves_the_replaced_event_delivered(
-    owner, hook, browser, night, until, works
-):
+def test_deleting_a_delivered_replacement_leaves_the_replaced_event_delivered(owner, hook, browser, night, morning):
     post(hook, "down", "web")
     new = post(hook, "up", "web", "resolved")
-    until(MORNING)
-    works()
+    morning()
     delete(owner, new)
     assert by_title(owner) == {"down": "delivered"}
 
 
-def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(owner, hook, browser, night, until, works):
+def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(
+    owner, hook, browser, night, until, works, morning
+):
     browser.then(503)
     post(hook, "down", "web")
     post(hook, "up", "web", "resolved")
     other, _ = post(hook, "other"), post(hook, "more")
-    until(MORNING)
-    works()
+    morning()
     delete(owner, other)
     assert set(by_title(owner).values()) == {"pending"}
     until("2026-11-22T09:00")
@@ -166,12 +150,11 @@ def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(owner, hook,
     assert shown(browser)[-1] == digest_of("up: resolved", "more: firing")
 
 
-def test_a_digest_with_only_replaced_events_is_removed(owner, hook, browser, night, until, works):
+def test_a_digest_with_only_replaced_events_is_removed(owner, hook, browser, night, until, works, morning):
     browser.then(503)
     post(hook, "down", "web")
     lines = [post(hook, "up", "web", "resolved"), post(hook, "other")]
-    until(MORNING)
-    works()
+    morning()
     for line in lines:
         delete(owner, line)
     until("2026-11-22T09:00")

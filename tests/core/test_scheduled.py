@@ -7,7 +7,7 @@ from store import database
 from store import scheduled as queries
 from tests.support.alarms import bodies, detail, every, rung, send_at
 from tests.support.devices import subscribe
-from tests.support.holding import MORNING, held, statuses
+from tests.support.holding import held, statuses
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.tables import copy_first_row
@@ -78,11 +78,10 @@ def test_quiet_hours_do_not_hold_a_scheduled_notification(owner, browser, night,
     assert bodies(browser) == ["later"]
 
 
-def test_a_digest_does_not_contain_scheduled_notifications(service, owner, browser, night, until, works, moved_clock):
+def test_a_digest_does_not_contain_scheduled_notifications(service, owner, browser, night, moved_clock, morning):
     id_ = send_at(owner, moved_clock.ms + 24 * HOUR_MS)
     held(service.alert(), "a", "b")
-    until(MORNING)
-    works()
+    morning()
     assert len(browser.messages) == 1
     assert (statuses(owner), detail(owner, id_)["deliveries"]) == (
         {"a": "delivered", "b": "delivered", "later": "held"},

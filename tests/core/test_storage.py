@@ -10,7 +10,7 @@ from process import clock
 from store import database, notification_days, notifications
 from tests.support.accounts import OWNER
 from tests.support.heartbeats import Pinged
-from tests.support.holding import MORNING, held
+from tests.support.holding import held
 from tests.support.pages import Visitor, make_account
 from tests.support.server import ROOT
 from tests.support.service import last
@@ -75,10 +75,9 @@ def test_storage_counts_all_stored_texts_and_no_deleted_ones(service, owner, mov
     assert stored(service) == 0
 
 
-def test_a_digest_counts_with_what_it_says_now(service, owner, browser, night, until, works):
+def test_a_digest_counts_with_what_it_says_now(service, owner, browser, night, morning):
     first, second, _ = held(service.alert(), "a", "bb", "ccc")
-    until(MORNING)
-    works()
+    morning()
     before = stored(service)
     owner.delete(f"/notifications/{second}")
     assert stored(service) == before - len("MCP - Backups" + "bb" + "Backups: bb\n")

@@ -8,6 +8,7 @@ import pytest
 from core import delivery
 from store import database, notifications
 from tests.support.accounts import OWNER
+from tests.support.alarms import every
 from tests.support.answers import error
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
@@ -259,8 +260,7 @@ def test_a_digest_is_no_notification_and_its_members_have_deliveries(service, ow
     hook = service.alert("--title", "{{ t }}")
     held = [hook.post({"t": str(number)}).json["notificationId"] for number in range(2)]
     assert got(owner, held[0])["deliveries"] == []
-    moved_clock.advance(3600)
-    service.work()
+    every(service, moved_clock, 3600)
     digest = browser.messages[0]["notification"]["tag"]
     assert owner.get(f"/notifications/{digest}").status_code == 404
     assert got(owner, held[0])["deliveries"] == [{"device": browser.id, "kind": "webpush", "status": "delivered"}]
@@ -290,8 +290,7 @@ def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock)
     first = sent(owner, tag="disk", body="first")
     assert first["status"] == "pending"
     second = sent(owner, tag="disk", body="second")
-    moved_clock.advance(3600)
-    service.work()
+    every(service, moved_clock, 3600)
     assert [message["notification"]["body"] for message in browser.messages] == ["second"]
     assert got(owner, first["id"]) == {
         **first,
@@ -397,16 +396,12 @@ EXPIRED = "It expired before this device had it."
 def test_an_expired_notification_is_not_tried_again_and_fails_if_undelivered(service, owner, browser, moved_clock):
     browser.then(503).then(503).then(503)
     notification = sent(owner, expiresAt=moved_clock.ms + 70_000)
-    moved_clock.advance(30)
-    service.work()
+    every(service, moved_clock, 30)
     assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
-    moved_clock.advance(39)
-    service.work()
+    every(service, moved_clock, 39)
     assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
-    moved_clock.advance(1)
-    service.work()
-    moved_clock.advance(3600)
-    service.work()
+    every(service, moved_clock, 1)
+    every(service, moved_clock, 3600)
     assert len(browser.pushes) == 2
     assert got(owner, notification["id"]) == {
         **notification,
@@ -421,8 +416,7 @@ def test_an_expired_notification_that_one_device_has_stays_delivered(
     other = add(owner, push_service).then(503)
     notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
     assert notification["status"] == "delivered"
-    moved_clock.advance(3600)
-    service.work()
+    every(service, moved_clock, 3600)
     detail = got(owner, notification["id"])
     assert (detail["status"], len(other.pushes)) == ("delivered", 1)
     assert detail["deliveries"][1] == {"device": other.id, "kind": "webpush", "status": "failed", "error": EXPIRED}
@@ -432,16 +426,14 @@ def test_a_device_that_no_provider_reaches_does_not_keep_it_pending(service, own
     assert owner.post("/devices", {"kind": "fcm", "token": "x"}).status_code == 201
     notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
     assert notification["status"] == "pending"
-    moved_clock.advance(10)
-    service.work()
+    every(service, moved_clock, 10)
     assert got(owner, notification["id"])["status"] == "failed"
 
 
 def test_a_provider_that_asks_for_patience_is_not_asked_after_it(service, owner, browser, moved_clock):
     browser.then(429, Retry_After="60")
     notification = sent(owner, expiresAt=moved_clock.ms + 20_000)
-    moved_clock.advance(61)
-    service.work()
+    every(service, moved_clock, 61)
     assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (1, "failed")
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.accounts import account_set
+from tests.support.alarms import every
 from tests.support.devices import subscribe
 from tests.support.rows import each
 from tests.support.times import DAY_S, at
@@ -169,8 +170,7 @@ def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, 
     for _ in range(3):
         owner.send()
     for _ in range(35):
-        moved_clock.advance(DAY_S)
-        service.work()
+        every(service, moved_clock, DAY_S)
     assert (owner.listed(), counts(owner)) == ([], (0, 0, 3))
     owner.send()
     assert counts(owner) == (1, 1, 4)
@@ -182,10 +182,8 @@ def lost_first_day(service, owner, moved_clock):
     at(moved_clock, "2027-03-01T00:30:00")
     owner.send()
     for _ in range(30):
-        moved_clock.advance(DAY_S)
-        service.work()
-    moved_clock.advance(3_600)
-    service.work()
+        every(service, moved_clock, DAY_S)
+    every(service, moved_clock, 3_600)
 
 
 def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner, lost_first_day):
