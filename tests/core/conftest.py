@@ -40,14 +40,20 @@ def works(service):
 
 
 @pytest.fixture
-def morning(until, works):
-    """Let time pass until the quiet hours of the night end, and the worker release what they held."""
+def works_at(until, works):
+    """Let time pass until a moment in UTC, and the worker do two rounds."""
 
-    def come():
-        until(MORNING)
+    def work(text):
+        until(text)
         works()
 
-    return come
+    return work
+
+
+@pytest.fixture
+def morning(works_at):
+    """Let time pass until the quiet hours of the night end, and the worker release what they held."""
+    return lambda: works_at(MORNING)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Alarms: notifications that repeat until they are acknowledged."""
 
-import threading
-
 import pytest
 
 import push
@@ -12,6 +10,7 @@ from store import database
 from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.times import HOUR_S
+from tests.support.webhooks import at_once
 
 
 @pytest.fixture
@@ -318,17 +317,7 @@ def test_of_several_workers_one_makes_a_repeat(owner, browser, rings, passes, mo
     moved_clock.advance(60)
     due = stored_alarms.due(moved_clock.ms)
     (account_seq,) = {one.account_seq for one in due}
-    together = threading.Barrier(8)
-
-    def work():
-        together.wait()
-        alarms._push_due(account_seq, due)
-
-    workers = [threading.Thread(target=work) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    at_once(8, lambda: alarms._push_due(account_seq, due))
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 

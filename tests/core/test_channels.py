@@ -1,7 +1,5 @@
 """Channels beside phones: what gets everything, and that a fallback is used once or not at all."""
 
-import threading
-
 import pytest
 
 from core import channels, retries
@@ -13,6 +11,7 @@ from tests.support.ntfy_app import add_phone
 from tests.support.outcomes import pass_time
 from tests.support.push_service import Answer
 from tests.support.rows import each
+from tests.support.webhooks import at_once
 
 
 @pytest.fixture
@@ -282,18 +281,8 @@ def test_two_processes_decide_once(service, owner, receiver, hook, push_service,
     answering(phone, 503)
     urgent(owner)
     moved_clock.advance(61)
-    now, ready = clock.now_ms(), threading.Barrier(4)
-
-    def decide():
-        ready.wait()
-        channels.fall_back_due(now, ())
-        database.give_back()
-
-    threads = [threading.Thread(target=decide) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    now = clock.now_ms()
+    at_once(4, lambda: (channels.fall_back_due(now, ()), database.give_back()))
     assert database.run("SELECT count(*) FROM delivery").fetchone()[0] == 2
     service.work()
     pass_time(service, moved_clock, 3_600)

@@ -92,14 +92,13 @@ def test_each_account_has_its_own_digest(service, owner, pro, browser, push_serv
     assert shown(other) == [digest_of("Backups: c", "Backups: d")]
 
 
-def test_each_night_has_its_own_digest(service, browser, night, until, works, morning):
+def test_each_night_has_its_own_digest(service, browser, night, until, morning, works_at):
     hook = service.alert()
     held(hook, "a", "b")
     morning()
     until("2026-11-22T22:00")
     held(hook, "c", "d", "e")
-    until("2026-11-23T07:00")
-    works()
+    works_at("2026-11-23T07:00")
     first, second = browser.messages
     assert shown(browser) == [
         digest_of("Backups: a", "Backups: b"),
@@ -244,13 +243,12 @@ def test_an_event_that_happens_while_a_digest_is_pending_does_not_join_it(
     assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
 
 
-def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, browser, night, until, works, morning):
+def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, browser, night, morning, works_at):
     browser.then(503)
     held(service.alert(), "a", "b")
     morning()
     account_set(service, "--quiet-hours", "07:00-08:00")
-    until("2026-11-22T07:00:30")
-    works()
+    works_at("2026-11-22T07:00:30")
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
 
 

@@ -69,18 +69,16 @@ def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(
 
 
 def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(
-    service, owner, browser, night, until, works, morning
+    service, owner, browser, night, until, morning, works_at
 ):
     hook = service.alert("--frequency", "1h")
     until("2026-11-22T06:55")
     held(hook, "a")
     morning()
     held(hook, "b")
-    until("2026-11-22T07:54:59.999")
-    works()
+    works_at("2026-11-22T07:54:59.999")
     assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
-    until("2026-11-22T07:55")
-    works()
+    works_at("2026-11-22T07:55")
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 

@@ -108,15 +108,14 @@ def test_quiet_hours_that_no_longer_hold_release_in_the_next_round(service, owne
 
 @pytest.mark.parametrize("options", [("--quiet-hours", "22:00-09:00"), ("--timezone", "America/New_York")])
 def test_quiet_hours_that_were_put_off_hold_until_their_new_end(
-    service, browser, night, until, works, options, morning
+    service, browser, night, until, options, morning, works_at
 ):
     until("2026-11-22T05:00")
     held(service.alert(), "a", "b")
     account_set(service, *options)
     morning()
     assert browser.pushes == []
-    until("2026-11-22T12:00")
-    works()
+    works_at("2026-11-22T12:00")
     assert len(browser.messages) == 1
 
 

@@ -1,7 +1,5 @@
 """Mails in the background: confirmation, the hourly limit, repeats, tests, crashes and two processes."""
 
-import threading
-
 import pytest
 
 from core import doctor, mail_limits, mails
@@ -14,6 +12,7 @@ from tests.support.channels import add_mail_address, add_webhook, confirm_path, 
 from tests.support.pages import signed_in
 from tests.support.push_service import Answer
 from tests.support.rows import each
+from tests.support.webhooks import at_once
 
 
 @pytest.fixture
@@ -232,19 +231,9 @@ def test_a_mail_whose_process_died_is_sent_when_its_lease_ends(service, owner, m
 def test_two_processes_send_each_mail_once(service, owner, mail_server, address):
     for _ in range(5):
         owner.send()
-    now, ready = clock.now_ms(), threading.Barrier(2)
+    now = clock.now_ms()
     due = mails.retries._due(now, mails.batches, {"email"})
-
-    def send():
-        ready.wait()
-        mails.retries._retry(1, due[1], now, mails._admitted, 20.0)
-        database.give_back()
-
-    threads = [threading.Thread(target=send) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(2, lambda: (mails.retries._retry(1, due[1], now, mails._admitted, 20.0), database.give_back()))
     assert len(mail_server.got) == 5
 
 

@@ -27,7 +27,7 @@ def beat(service, owner, browser):
 # --- when it is in force --------------------------------------------------------------------------------------
 
 
-def test_it_says_when_it_is_in_force_next_and_holds_each_time(service, owner, browser, until, works):
+def test_it_says_when_it_is_in_force_next_and_holds_each_time(service, owner, browser, until, works_at):
     made = maintain(owner)
     begin, end = local_ms(BEGIN, "UTC"), local_ms(END, "UTC")
     assert (made["cron"], made["forS"], made["from"], made["until"]) == ("0 2 * * sun", 7200, begin, end)
@@ -36,8 +36,7 @@ def test_it_says_when_it_is_in_force_next_and_holds_each_time(service, owner, br
     for week in ("22", "29"):
         until(f"2026-11-{week}T02:00")
         held(hook, f"a{week}", f"b{week}")
-        until(f"2026-11-{week}T04:00")
-        works()
+        works_at(f"2026-11-{week}T04:00")
         assert shown(browser)[-1] == digest_of(f"Backups: a{week}", f"Backups: b{week}")
         assert hook.post({"message": f"after {week}"}).json["status"] == "delivered"
 
@@ -81,45 +80,42 @@ def test_one_that_begins_in_the_hour_that_comes_twice_comes_once(service, owner,
     assert (service.alert().post({"message": "a"}).json["status"] == "held") == is_held
 
 
-def test_what_is_sent_with_its_key_is_held_and_kept_to_the_history_if_it_says_so(owner, browser, until, works):
+def test_what_is_sent_with_its_key_is_held_and_kept_to_the_history_if_it_says_so(owner, browser, until, works_at):
     maintain(owner, "key", key_id(owner), mode="history")
     until(WITHIN)
     assert owner.send().json["notification"]["status"] == "delivered"
-    until(END)
-    works()
+    works_at(END)
     assert browser.pushes == []
 
 
 # --- what changes in silence ----------------------------------------------------------------------------------
 
 
-def test_what_is_still_down_at_its_end_is_told_once_then(owner, browser, beat, until, works):
+def test_what_is_still_down_at_its_end_is_told_once_then(owner, browser, beat, until, works, works_at):
     maintain(owner, urgentPasses=True)
     until(WITHIN)
     beat.ping("/fail")
     works()
     assert beat.state == "down" and told(owner) == [] == browser.messages
-    until(END)
-    works()
+    works_at(END)
     assert told(owner) == [("Backup is down", "It reported a failure.")]
     assert shown(browser) == [("MCP - Backup is down", "It reported a failure.")]
     works()
     assert len(browser.messages) == 1 and run("SELECT count(*) FROM silent_change").fetchone()[0] == 0
 
 
-def test_what_went_down_and_came_back_is_not_told(owner, browser, beat, until, works):
+def test_what_went_down_and_came_back_is_not_told(owner, browser, beat, until, works_at):
     maintain(owner)
     until(WITHIN)
     beat.ping("/fail")
     beat.ping()
-    until(END)
-    works()
+    works_at(END)
     assert told(owner) == [] == browser.messages
     beat.ping("/fail")
     assert told(owner) == [("Backup is down", "It reported a failure.")]
 
 
-def test_what_was_down_before_and_is_up_is_told(owner, browser, beat, until, works):
+def test_what_was_down_before_and_is_up_is_told(owner, browser, beat, until, works_at):
     maintain(owner)
     until("2026-11-22T01:30")
     beat.ping("/fail")
@@ -127,55 +123,49 @@ def test_what_was_down_before_and_is_up_is_told(owner, browser, beat, until, wor
     beat.ping()
     beat.ping("/fail")
     beat.ping()
-    until(END)
-    works()
+    works_at(END)
     assert [title for title, _ in told(owner)] == ["Backup is down", "Backup is up"]
 
 
-def test_what_was_down_before_and_still_is_is_not_told_again(owner, browser, beat, until, works):
+def test_what_was_down_before_and_still_is_is_not_told_again(owner, browser, beat, until, works_at):
     maintain(owner)
     beat.ping("/fail")
     until(WITHIN)
     beat.ping()
     beat.ping("/fail")
-    until(END)
-    works()
+    works_at(END)
     assert [title for title, _ in told(owner)] == ["Backup is down"]
 
 
-def test_a_deadline_that_passes_within_it_is_told_at_its_end(service, owner, browser, until, works):
+def test_a_deadline_that_passes_within_it_is_told_at_its_end(service, owner, browser, until, works_at):
     beat = Pinged(service, owner, "--period", "1h", "--grace", "1m", "--priority", "urgent")
     maintain(owner, "heartbeat", beat.id)
     until("2026-11-22T01:30")
     beat.ping()
-    until(WITHIN)
-    works()
+    works_at(WITHIN)
     assert beat.state == "down" and told(owner) == []
-    until(END)
-    works()
+    works_at(END)
     assert [title for title, _ in told(owner)] == ["Backup is down"]
 
 
-def test_a_rule_fires_in_silence_and_is_told_if_it_still_does(owner, browser, rule, until, works):
+def test_a_rule_fires_in_silence_and_is_told_if_it_still_does(owner, browser, rule, until, works_at):
     maintain(owner, "rule", owner.get("/rules").json["rules"][0]["id"])
     until(WITHIN)
     rule.sends(95)
     assert rule.state == "firing" and told(owner) == []
-    until(END)
-    works()
+    works_at(END)
     assert [title for title, _ in told(owner)] == ["CPU is 95 %"]
     rule.sends(5)
     assert [title for title, _ in told(owner)] == ["CPU is 95 %", "CPU is ok: 5 %"]
 
 
-def test_all_that_is_still_so_is_one_digest_with_what_was_held(service, owner, browser, beat, rule, until, works):
+def test_all_that_is_still_so_is_one_digest_with_what_was_held(service, owner, browser, beat, rule, until, works_at):
     maintain(owner)
     until(WITHIN)
     held(service.alert(), "a")
     beat.ping("/fail")
     rule.sends(95)
-    until(END)
-    works()
+    works_at(END)
     assert shown(browser) == [
         digest_of("Backups: a", "Backup is down: It reported a failure.", "CPU is 95 %: Rule: > 90. Project: web.")
     ]
@@ -207,16 +197,14 @@ def test_to_end_it_tells_within_a_round(owner, browser, beat, until, works):
     assert shown(browser) == [("MCP - Backup is down", "It reported a failure.")]
 
 
-def test_quiet_hours_and_mutes_hold_what_is_told_at_its_end(service, owner, browser, beat, until, works):
+def test_quiet_hours_and_mutes_hold_what_is_told_at_its_end(service, owner, browser, beat, until, works_at):
     account_set(service, "--quiet-hours", "22:00-07:00")
     maintain(owner)
     until(WITHIN)
     beat.ping("/fail")
-    until(END)
-    works()
+    works_at(END)
     assert statuses(owner) == {"It reported a failure.": "held"} and browser.messages == []
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert [title for title, _ in shown(browser)] == ["MCP - Backup is down"]
 
 
@@ -233,13 +221,12 @@ def test_a_ping_between_its_end_and_the_next_round_is_told_once(owner, browser, 
     assert [title for title, _ in told(owner)] == ["Backup is down"]
 
 
-def test_a_heartbeat_that_is_paused_then_is_told_when_it_is_resumed(owner, browser, beat, until, works):
+def test_a_heartbeat_that_is_paused_then_is_told_when_it_is_resumed(owner, browser, beat, until, works, works_at):
     maintain(owner)
     until(WITHIN)
     beat.ping("/fail")
     beat.run("pause", beat.id)
-    until(END)
-    works()
+    works_at(END)
     assert told(owner) == []
     beat.run("resume", beat.id)
     works()
@@ -247,14 +234,13 @@ def test_a_heartbeat_that_is_paused_then_is_told_when_it_is_resumed(owner, brows
 
 
 @pytest.mark.parametrize("deed", ["heartbeat", "account"])
-def test_what_is_deleted_is_not_told(service, owner, browser, beat, until, works, deed):
+def test_what_is_deleted_is_not_told(service, owner, browser, beat, until, deed, works_at):
     maintain(owner)
     until(WITHIN)
     beat.ping("/fail")
     args = ("heartbeat", "delete", OWNER, beat.id) if deed == "heartbeat" else ("account", "delete", OWNER, "--yes")
     assert service.flask(*args).exit_code == 0
-    until(END)
-    works()
+    works_at(END)
     assert browser.messages == [] and run("SELECT count(*) FROM silent_change").fetchone()[0] == 0
 
 
@@ -270,7 +256,9 @@ def test_of_two_processes_one_tells(owner, browser, beat, until, works, moved_cl
     assert [title for title, _ in told(owner)] == ["Backup is down"]
 
 
-def test_a_failing_account_does_not_keep_the_others_waiting(service, owner, pro, browser, until, works, monkeypatch):
+def test_a_failing_account_does_not_keep_the_others_waiting(
+    service, owner, pro, browser, until, monkeypatch, works_at
+):
     hurt, other = Pinged(service, owner, "--period", "7d"), pro.post("/heartbeats", {"name": "B", "periodS": 604_800})
     maintain(owner)
     maintain(pro)
@@ -279,13 +267,12 @@ def test_a_failing_account_does_not_keep_the_others_waiting(service, owner, pro,
     service.client.post(f"{other.json['heartbeat']['url'].partition('localhost')[2]}/fail")
     tell = maintenance._tell_ended
     monkeypatch.setattr(maintenance, "_tell_ended", lambda change: 1 / 0 if change.account_seq == 1 else tell(change))
-    until(END)
-    works()
+    works_at(END)
     assert (told(owner), [title for title, _ in told(pro)]) == ([], ["B is down"])
 
 
 def test_a_clock_that_is_set_back_into_it_and_out_of_it_again_tells_once(
-    owner, browser, beat, until, works, moved_clock
+    owner, browser, beat, until, works, moved_clock, works_at
 ):
     maintain(owner)
     until(WITHIN)
@@ -293,8 +280,7 @@ def test_a_clock_that_is_set_back_into_it_and_out_of_it_again_tells_once(
     moved_clock.set_wall(moved_clock.ms - 2 * HOUR_S * 1000)
     works()
     assert [title for title, _ in told(owner)] == ["Backup is down"]
-    until(END)
-    works()
+    works_at(END)
     assert len(told(owner)) == 1
 
 

@@ -123,12 +123,11 @@ def test_urgent_passes_unless_said_and_the_least_priority_is_never_held(owner, u
     assert [send(owner, priority=number) for number in range(1, 6)] == ["delivered", "held", "held", "held", of_5]
 
 
-def test_what_passes_the_mute_is_still_held_by_quiet_hours(service, owner, browser, night, until, works):
+def test_what_passes_the_mute_is_still_held_by_quiet_hours(service, owner, browser, night, works_at):
     hook = service.alert("--priority", "{{ p }}")
     mute(owner, "alert", hook.id, HOUR_S)
     hook.post({"message": "a", "p": "urgent"})
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert bodies(browser) == ["a"]
 
 
@@ -144,7 +143,7 @@ def test_it_ends_exactly_at_its_time(owner, moved_clock):
 
 
 def test_what_quiet_hours_and_mutes_hold_together_is_one_digest_when_the_last_of_them_ends(
-    service, owner, browser, night, until, works
+    service, owner, browser, night, until, works_at
 ):
     quiet, muted, collected = service.alert(), service.alert(name="Muted"), service.alert("--frequency", "1h")
     mute(owner, "alert", muted.id, 10 * HOUR_S)  # from 23:00 to 09:00
@@ -152,27 +151,22 @@ def test_what_quiet_hours_and_mutes_hold_together_is_one_digest_when_the_last_of
     held(muted, "b", "c")
     until("2026-11-22T06:30")
     held(collected, "d")
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert shown(browser) == [("MCP - Backups", "a")]
-    until("2026-11-22T07:30")
-    works()
+    works_at("2026-11-22T07:30")
     assert shown(browser)[1:] == [("MCP - Backups", "d")]
-    until("2026-11-22T09:00")
-    works()
+    works_at("2026-11-22T09:00")
     assert shown(browser)[2:] == [digest_of("Muted: b", "Muted: c")]
 
 
-def test_a_mute_made_while_something_is_held_holds_it_longer(service, owner, browser, night, until, works):
+def test_a_mute_made_while_something_is_held_holds_it_longer(service, owner, browser, night, until, works_at):
     hook = service.alert()
     held(hook, "a")
     until("2026-11-22T06:59")
     mute(owner, "alert", hook.id)
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert (browser.pushes, statuses(owner)) == ([], {"a": "held"})
-    until("2026-11-22T07:59")
-    works()
+    works_at("2026-11-22T07:59")
     assert bodies(browser) == ["a"]
 
 

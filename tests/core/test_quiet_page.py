@@ -87,22 +87,20 @@ def test_a_deployment_is_one_digest(alert, browser, example, passes, ends_early)
     assert shown(browser)[-1] == digest_of("Backups: a", "Backups: b")
 
 
-def test_after_a_restart_is_told_what_did_not_come_back(service, owner, browser, example, until, works):
+def test_after_a_restart_is_told_what_did_not_come_back(service, owner, browser, example, until, works_at):
     back, gone = (Pinged(service, owner, "--period", "7d", name=name) for name in ("Back", "Gone"))
     example(4)
     until("2026-11-22T03:00")
     for beat in (back, gone):
         beat.ping("/fail")
     back.ping()
-    until("2026-11-22T04:00")
-    works()
+    works_at("2026-11-22T04:00")
     assert [title for title, _ in shown(browser)] == ["MCP - Gone is down"]
 
 
-def test_on_holiday_only_urgent_rings_and_no_digest_comes(alert, browser, example, until, works):
+def test_on_holiday_only_urgent_rings_and_no_digest_comes(alert, browser, example, works_at):
     example(5)
     assert alert.post({"message": "a", "p": 4}).json["status"] == "delivered"
     alert.post({"message": "b", "p": 5})
-    until("2026-11-23T08:00")
-    works()
+    works_at("2026-11-23T08:00")
     assert [body for _, body in shown(browser)] == ["b"]

@@ -135,9 +135,7 @@ def test_deleting_a_delivered_replacement_leaves_the_replaced_event_delivered(ow
     assert by_title(owner) == {"down": "delivered"}
 
 
-def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(
-    owner, hook, browser, night, until, works, morning
-):
+def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(owner, hook, browser, night, morning, works_at):
     browser.then(503)
     post(hook, "down", "web")
     post(hook, "up", "web", "resolved")
@@ -145,18 +143,16 @@ def test_deleting_a_line_of_a_digest_counts_the_lines_that_are_left(
     morning()
     delete(owner, other)
     assert set(by_title(owner).values()) == {"pending"}
-    until("2026-11-22T09:00")
-    works()
+    works_at("2026-11-22T09:00")
     assert shown(browser)[-1] == digest_of("up: resolved", "more: firing")
 
 
-def test_a_digest_with_only_replaced_events_is_removed(owner, hook, browser, night, until, works, morning):
+def test_a_digest_with_only_replaced_events_is_removed(owner, hook, browser, night, morning, works_at):
     browser.then(503)
     post(hook, "down", "web")
     lines = [post(hook, "up", "web", "resolved"), post(hook, "other")]
     morning()
     for line in lines:
         delete(owner, line)
-    until("2026-11-22T09:00")
-    works()
+    works_at("2026-11-22T09:00")
     assert by_title(owner) == {"down": "failed"} and len(browser.messages) <= 1

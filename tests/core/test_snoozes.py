@@ -106,14 +106,12 @@ def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, 
     assert detail(owner, id_)["status"] == "failed"
 
 
-def test_one_that_came_in_a_digest_comes_as_itself(service, owner, browser, night, until, works):
+def test_one_that_came_in_a_digest_comes_as_itself(service, owner, browser, night, works_at):
     ids = held(service.alert(), "a", "b")
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
     snooze(owner, ids[0])
-    until("2026-11-22T08:00")
-    works()
+    works_at("2026-11-22T08:00")
     assert shown(browser)[1:] == [("MCP - Backups", "a")] and statuses(owner) == {"a": "delivered", "b": "delivered"}
 
 
@@ -193,7 +191,7 @@ def test_a_mute_holds_it(owner, browser, passes, what):
     assert (bodies(browser), detail(owner, id_)["status"]) == (["finished"] * 2, "delivered")
 
 
-def test_quiet_hours_hold_it_as_an_event_whoever_sent_it(service, owner, browser, night, until, works):
+def test_quiet_hours_hold_it_as_an_event_whoever_sent_it(service, owner, browser, night, works_at):
     hook, passing = service.alert("--follow-quiet-hours"), service.alert("--ignore-quiet-hours", name="Always")
     service.flask("send", OWNER, "Note", "by hand")
     ids = {one["body"]: one["id"] for one in owner.listed()} | {"sent": send(owner, "sent")}
@@ -201,11 +199,9 @@ def test_quiet_hours_hold_it_as_an_event_whoever_sent_it(service, owner, browser
     for id_ in ids.values():
         snooze(owner, id_)
     held(hook, "event")
-    until("2026-11-22T00:00")
-    works()
+    works_at("2026-11-22T00:00")
     assert statuses(owner) == {"by hand": "held", "sent": "held", "passing": "delivered", "event": "held"}
-    until("2026-11-22T07:00")
-    works()
+    works_at("2026-11-22T07:00")
     assert shown(browser)[-1] == digest_of("Note: by hand", "Backup: sent", "Backups: event")
     assert set(statuses(owner).values()) == {"delivered"}
 

@@ -14,6 +14,7 @@ from tests.support.answers import error
 from tests.support.rows import each
 from tests.support.tables import FULL, alter
 from tests.support.times import HOUR_S
+from tests.support.webhooks import at_once
 from wire.notification import Content
 
 
@@ -410,20 +411,13 @@ def test_while_the_first_is_running_other_keys_and_accounts_go_on(owner, pro, ru
 
 
 def test_threads_that_send_the_same_key_at_once_send_one(owner, browser):
-    start, answers = threading.Barrier(8), []
-
     def ask():
-        client = owner.service.app.test_client()
         headers = {"Authorization": f"Bearer {owner.key}", "Idempotency-Key": "order-1"}
-        start.wait()
-        answers.append(client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers))
+        sent = {"title": "t", "body": "b"}
+        return owner.service.app.test_client().post("/api/v1/notifications/send", json=sent, headers=headers)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 8 and {answer.status_code for answer in answers} <= {200, 409}
+    answers = at_once(8, ask)
+    assert {answer.status_code for answer in answers} <= {200, 409}
     assert len({answer.data for answer in answers if answer.status_code == 200}) == 1
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers if answer.status_code == 200) == 1
     assert (len(owner.listed()), len(browser.pushes)) == (1, 1)
