@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from core import accounts, people
 from process import clock, redis_client
 from tests.support import certificates
+from tests.support.alarms import every
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
@@ -153,6 +154,17 @@ def make_service(tmp_path):
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
     return make_service(WEBPUSH_HOSTS=f"{push_service.origin},*.push.example.com")
+
+
+@pytest.fixture
+def passes(service, moved_clock):
+    """Let so many seconds pass, and the worker release what is due and push it."""
+
+    def work(seconds):
+        every(service, moved_clock, seconds)
+        service.work()
+
+    return work
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.support.accounts import account_set
-from tests.support.alarms import every
 from tests.support.holding import MORNING, NIGHT, QUIET
 from tests.support.rules import Ruled
 from tests.support.times import utc
@@ -54,17 +53,6 @@ def works_at(until, works):
 def morning(works_at):
     """Let time pass until the quiet hours of the night end, and the worker release what they held."""
     return lambda: works_at(MORNING)
-
-
-@pytest.fixture
-def passes(service, moved_clock):
-    """Let so many seconds pass, and the worker release what is due and push it."""
-
-    def work(seconds):
-        every(service, moved_clock, seconds)
-        service.work()
-
-    return work
 
 
 @pytest.fixture

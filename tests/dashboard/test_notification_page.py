@@ -162,20 +162,16 @@ def test_a_held_notification_says_until_when_its_frequency_collects(service, own
     assert "tomorrow 10:00" in notification_page(owner, notification_id).text
 
 
-def test_a_released_notification_says_until_when_it_was_held(service, owner, held, moved_clock):
+def test_a_released_notification_says_until_when_it_was_held(service, owner, held, passes):
     (notification_id,) = held("a")
-    moved_clock.advance(2 * 3600)
-    service.work()
-    service.work()
+    passes(2 * 3600)
     page = notification_page(owner, notification_id)
     assert "until 2026-11-21 12:00" in page.text and "Handed to its push service 12:00" in page.text
 
 
-def test_a_notification_in_a_digest_says_so_and_shows_the_digests_status(service, owner, held, moved_clock):
+def test_a_notification_in_a_digest_says_so_and_shows_the_digests_status(service, owner, held, passes):
     first, _ = held("a", "b")
-    moved_clock.advance(2 * 3600)
-    service.work()
-    service.work()
+    passes(2 * 3600)
     page = notification_page(owner, first)
     assert "digest" in page.text and "Delivered" in page.text
     assert "Handed to its push service 12:00" in page.section("Chrome on Linux")
