@@ -8,7 +8,6 @@ from io import BytesIO
 import pytest
 
 from core import pictures, pruning
-from models import Account
 from process import clock
 from process.clock import DAY_MS
 from store import database, notification_days
@@ -121,12 +120,9 @@ def test_a_full_account_is_told_so_and_nothing_is_kept(pro, monkeypatch):
     from core import storage
 
     send(pro)
-    monkeypatch.setattr(storage, "_full", frozenset({Account.find("pro@example.org").seq}))
-    answer = pro.request(
-        "POST",
-        "/api/v1/notifications/send",
-        data={"title": "Door", "body": "motion", "image": (BytesIO(PNG), "cam.png")},
-    )
+    monkeypatch.setattr(storage, "is_full", lambda account_seq: True)
+    sent = {"title": "Door", "body": "motion", "image": (BytesIO(PNG), "cam.png")}
+    answer = pro.request("POST", "/api/v1/notifications/send", data=sent)
     assert answer.status_code == 429
     assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 1
 
