@@ -93,6 +93,7 @@ MAY_READ_A_CLOCK = {
     ("providers.transport", "time.monotonic"),
 }
 MAY_READ_THE_ENVIRONMENT = {"config", "installed", "cli.serve"}  # a folder for the settings; to pass it on
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 MAX_FUNCTION_LINES = 40
 MAX_FILE_LINES = 450
 
@@ -140,6 +141,12 @@ def imported(path):
 
 def packages(path):
     return {(name.partition(".")[0], line) for name, line in imported(path)}
+
+
+def taken_from(module, path):
+    """The names that the file takes from a module."""
+    found = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.module == module]
+    return {alias.name for node in found for alias in node.names}
 
 
 def functions(path):
@@ -204,10 +211,7 @@ def test_a_package_is_imported_only_where_it_belongs(package, modules):
 @every_file
 def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known = set(sys.stdlib_module_names) | {module.partition(".")[0] for module in MODULES}
-    known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
-    known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "pyfcm"}
-    known |= {"certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"psycopg", "psycopg_pool", "redis", "orjson", "markdown_it"}
+    known |= {*MAY_IMPORT, "certifi", "itsdangerous", "jinja2", "limits", "markupsafe"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
@@ -216,16 +220,10 @@ def test_the_environment_is_read_in_config_alone(path):
     reads = [
         named(path, node)
         for node in nodes_of(path)
-        if (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb"))
+        if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT)
         and (isinstance(node.value, ast.Name) and node.value.id == "os")
     ]
-    reads += [
-        named(path, node)
-        for node in nodes_of(path)
-        if isinstance(node, ast.ImportFrom)
-        and node.module == "os"
-        and {alias.name for alias in node.names} & {"environ", "environb", "getenv", "getenvb"}
-    ]
+    reads += taken_from("os", path) & ENVIRONMENT
     assert reads == [] or module_of(path) in MAY_READ_THE_ENVIRONMENT
 
 
@@ -243,13 +241,7 @@ def test_the_time_is_read_in_one_place(path):
 
 @every_file
 def test_no_clock_is_imported_by_its_function(path):
-    names = {
-        f"{node.module}.{alias.name}"
-        for node in nodes_of(path)
-        if isinstance(node, ast.ImportFrom) and node.module == "time"
-        for alias in node.names
-    }
-    assert names == set()
+    assert taken_from("time", path) == set()
 
 
 @every_file

@@ -6,16 +6,8 @@ import pytest
 
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import printed, said
+from tests.support.pages import Visitor
 from tests.support.rows import each
-
-
-def sign_in(service, password, email=OWNER):
-    """Post the sign-in form; 303 is a welcome."""
-    client = service.app.test_client()
-    page = client.get("/app/login").text
-    csrf = re.search(r'name="csrf" value="([^"]+)"', page)[1]
-    return client.post("/app/login", data={"email": email, "password": password, "csrf": csrf}).status_code
-
 
 # --- account create -----------------------------------------------------------------------------------------
 
@@ -38,7 +30,7 @@ def test_account_create_with_a_password_prints_one_line_and_no_link(flask):
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_the_password_on_standard_input_signs_in_with_or_without_a_line_end(service, end):
     printed(service.flask("account", "create", OWNER, "--password-stdin", stdin=PASSWORD + end))
-    assert sign_in(service, PASSWORD) == 303
+    assert Visitor(service).sign_in().status_code == 303
 
 
 @each("password", ["", "\n", "elevenchars", "elevenchars\n", "elevenchars\r\n"])
@@ -55,7 +47,7 @@ def test_a_password_of_several_lines_which_no_form_can_send_is_refused(service, 
     refusal = said(service.flask("account", command, OWNER, "--password-stdin", stdin=lines))
     assert "several lines" in refusal and PASSWORD not in refusal
     assert service.flask("account", "list").stdout.count("\n") == (command == "set")
-    assert command == "create" or sign_in(service, "another good password") == 303
+    assert command == "create" or Visitor(service).sign_in(password="another good password").status_code == 303
 
 
 def test_a_password_of_12_characters_that_are_not_ascii_is_enough(flask):
@@ -110,7 +102,8 @@ def test_an_unknown_time_zone_is_refused_and_the_plan_beside_it_not_taken(owned,
 def test_a_new_password_takes_the_place_of_the_old_one(service):
     service.flask("account", "create", OWNER, "--password-stdin", stdin=PASSWORD)
     printed(service.flask("account", "set", OWNER, "--password-stdin", stdin="another good password"))
-    assert (sign_in(service, PASSWORD), sign_in(service, "another good password")) == (422, 303)
+    assert Visitor(service).sign_in().status_code == 422
+    assert Visitor(service).sign_in(password="another good password").status_code == 303
 
 
 def test_a_password_that_is_too_short_changes_nothing(owned):

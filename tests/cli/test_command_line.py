@@ -308,20 +308,7 @@ def directory(path):
     path.mkdir()
 
 
-def of_another_program(path):
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE recipe (name TEXT)")
-    other.commit()
-    other.close()
-
-
-def of_the_future(path):
-    other = sqlite3.connect(path)
-    other.execute("PRAGMA user_version = 999999")
-    other.close()
-
-
-@pytest.mark.parametrize("unusable", [garbage, damaged, directory, of_another_program, of_the_future])
+@pytest.mark.parametrize("unusable", [garbage, damaged, directory])
 def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, unusable):
     unusable(tmp_path / "pocketbell.db")
     result = run_command(tmp_path, "account", "list")

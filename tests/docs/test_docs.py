@@ -29,11 +29,6 @@ def commands():
             yield f"pocketbell {name}"
 
 
-@each("name", [variable.name for variable in config.variables()])
-def test_the_readme_names_every_variable(name):
-    assert f"`{name}`" in README
-
-
 def test_the_readme_names_no_variable_that_is_not_there():
     table = README.split("## Settings")[1].split("## ")[0]
     named = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([A-Z_]+)`", row)}

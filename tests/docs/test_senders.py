@@ -84,12 +84,6 @@ def test_the_contents_name_every_section_in_its_order():
     assert re.findall(r"\]\(#([^)]+)\)", contents) == [slug(heading) for heading in HEADINGS]
 
 
-@each("page", [SENDERS, COMING_FROM])
-def test_every_linked_anchor_exists(page):
-    linked = set(re.findall(r"\]\((?:senders\.md)?#([^)]+)\)", page))
-    assert linked and linked <= {slug(heading) for heading in HEADINGS}
-
-
 def test_the_docs_send_senders_without_a_preset_to_own_json():
     assert re.findall(r"choose \*\*(.+?)\*\*\.", SENDERS) == [presets.OWN_JSON.name]
     assert set(re.findall(r"from \*\*(.+?)\*\*", COMING_FROM)) == {presets.OWN_JSON.name}

@@ -116,17 +116,6 @@ def test_without_an_access_token_a_push_is_pending_and_the_device_says_so(
     assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 1, None)
 
 
-@pytest.mark.parametrize(("status", "error"), [(400, "invalid_grant"), (503, "")])
-def test_a_failing_oauth_of_more_than_a_day_costs_no_device(service, owner, phone, fcm, moved_clock, status, error):
-    for _ in range(60):
-        fcm.oauth_then(status, error)
-    assert sent_status(owner) == "pending"
-    for _ in range(25):
-        pass_time(service, moved_clock, 3600)
-    assert (newest(owner), phone.pushes) == ("failed", [])
-    assert_says(last_error(owner), error, phone.token)
-
-
 def test_a_renewal_that_fails_after_a_refusal_leaves_the_push_pending(service, owner, phone, fcm, moved_clock):
     owner.send()
     fcm.expire()

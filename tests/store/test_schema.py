@@ -39,16 +39,10 @@ def type_of(field):
 
 
 @every_model
-def test_a_models_types_are_the_tables(opened, model):
-    types = {row[1]: row[2] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")}
-    assert {field.column_name: type_of(field) for field in model._meta.sorted_fields} == types
-
-
-@every_model
-def test_a_models_columns_are_null_where_the_tables_are(opened, model):
+def test_a_models_columns_have_the_tables_types_and_are_null_where_those_are(opened, model):
     info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
-    nullable = {name for _, name, _, not_null, _, key in info if not not_null and not key}
-    assert {field.column_name for field in model._meta.sorted_fields if field.null} == nullable
+    columns = {name: (kind, not not_null and not key) for _, name, kind, not_null, _, key in info}
+    assert {field.column_name: (type_of(field), field.null) for field in model._meta.sorted_fields} == columns
 
 
 def test_the_statuses_in_the_schema_are_those_of_a_notification(opened):
