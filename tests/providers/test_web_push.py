@@ -1,12 +1,10 @@
 """Web Push: requests, answers, and what becomes of a notification."""
 
 import json
-from contextlib import ExitStack
 
 import pytest
 
 import push
-from core import push_slots, retries
 from models import Device
 from store.database import EVERYBODY, WriteFailed, transaction
 from tests.support.devices import subscribe
@@ -81,21 +79,6 @@ def test_a_title_that_fits_is_not_shortened_for_a_long_body(owner, browser):
     assert browser.messages[0]["notification"]["title"] == "MCP - " + "t" * 1000
 
 
-def test_after_the_last_device_died_sending_fails_until_one_is_added(owner, browser, push_service):
-    browser.then(410)
-    owner.send()
-    assert owner.send().json["notification"]["status"] == "failed"
-    subscribe(owner, push_service)
-    assert owner.send().json["notification"]["status"] == "delivered"
-
-
-def test_after_the_owner_removed_the_last_device_the_history_is_all_there_is(owner, browser):
-    (device,) = owner.get("/devices").json["devices"]
-    owner.delete(f"/devices/{device['id']}")
-    assert owner.send().json["notification"]["status"] == "delivered"
-    assert browser.messages == []
-
-
 def test_retries_double_from_30_seconds_to_an_hour_and_end_after_24_hours(owner, browser, service, moved_clock):
     for _ in range(60):
         browser.then(503)
@@ -124,63 +107,11 @@ def test_a_retry_after_that_says_nothing_leaves_the_usual_backoff(owner, browser
     assert listed_status(owner) == "delivered"
 
 
-def test_removing_a_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):
-    browser.then(503)
-    owner.send()
-    (device,) = owner.get("/devices").json["devices"]
-    owner.delete(f"/devices/{device['id']}")
-    assert listed_status(owner) == "delivered"  # its owner removed the last: the history is all there is
-    moved_clock.advance(3600)
-    service.work()
-    assert len(browser.pushes) == 1
-
-
 def test_a_dead_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):
     browser.then(503).then(410)
     owner.send("first")
     assert owner.send("second").json["notification"]["status"] == "failed"
     assert [one["status"] for one in owner.listed()] == ["failed", "failed"]
-
-
-def test_a_delivery_that_a_crash_cut_off_is_retried(owner, browser, service, moved_clock, monkeypatch):
-    def crash(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(push, "send", crash)
-        with pytest.raises(KeyboardInterrupt):
-            owner.send()
-    assert listed_status(owner) == "pending"
-    moved_clock.advance(30)
-    service.work()
-    assert (listed_status(owner), len(browser.messages)) == ("delivered", 1)
-
-
-def test_an_oversized_answer_is_not_read_to_its_end_and_its_status_counts(owner, browser):
-    browser.then(201, b"x" * 5_000_000)
-    assert owner.send().json["notification"]["status"] == "delivered"
-
-
-def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_the_rest(service, owner, browser):
-    with ExitStack() as pushing:
-        assert all(pushing.enter_context(push_slots.slot(1)) for _ in range(8))
-        assert owner.send().json["notification"]["status"] == "pending"
-        assert browser.pushes == []
-    assert retries.batches.due.is_set()
-    service.work()
-    assert listed_status(owner) == "delivered"
-
-
-def test_the_backlog_of_one_account_does_not_delay_another(owner, pro, browser, push_service, service, moved_clock):
-    for _ in range(60):
-        browser.then(503)
-        owner.send()
-    other = subscribe(pro, push_service)
-    other.then(503)
-    pro.send()
-    moved_clock.advance(30)
-    service.work()
-    assert (len(other.messages), len(browser.messages)) == (1, 10)
 
 
 def test_an_outcome_that_cannot_be_written_is_answered_as_pending(owner, browser, service, moved_clock, monkeypatch):
