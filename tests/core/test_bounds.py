@@ -133,9 +133,7 @@ def test_pushes_to_an_unconfigured_provider_are_not_tried_and_fail_after_a_day(
     assert query(service, "SELECT DISTINCT error FROM delivery") == [("FCM is not configured on this server.",)]
 
 
-def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(
-    service, owner, push_service, moved_clock
-):
+def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(owner, push_service, moved_clock):
     phones = [push_service.browser() for _ in range(2)]
     owner.post("/devices", {"kind": "webpush", "subscription": phones[0].subscription})
     add_pending(100)
@@ -173,9 +171,7 @@ def test_the_metrics_of_the_worker_tell_the_backlog(make_service, push_service, 
 # --- a flood of notifications -------------------------------------------------------------------------------
 
 
-def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000_rows(
-    service, pro, moved_clock, monkeypatch
-):
+def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000_rows(pro, moved_clock, monkeypatch):
     assert recording.MANY_A_DAY == 100_000
     monkeypatch.setattr(recording, "MANY_A_DAY", 5)
     for _ in range(2):
@@ -473,9 +469,7 @@ def test_a_push_under_way_is_leased_for_its_maximum_duration(
     assert (answer["status"], len(browser.pushes)) == ("delivered", 1)
 
 
-def test_a_claimed_retry_is_not_due_again_while_its_push_may_take(
-    service, owner, push_service, moved_clock, monkeypatch
-):
+def test_a_claimed_retry_is_not_due_again_while_its_push_may_take(owner, push_service, moved_clock, monkeypatch):
     browser = push_service.browser().then(503)
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     owner.send()
@@ -493,10 +487,8 @@ def test_the_time_of_a_metric_in_seconds_is_refused(owner):
         return owner.request("POST", "/api/webhooks/custom", {"projectId": "p", "metrics": [metric]})
 
     for seconds in (10_000_000, 1_795_255_200, 999_999_999_999):
-        assert (answer(seconds).status_code, answer(seconds).json) == (
-            400,
-            {"error": "metrics[0].timestamp looks like seconds: it takes milliseconds"},
-        )
+        assert answer(seconds).status_code == 400
+        assert answer(seconds).json == {"error": "metrics[0].timestamp looks like seconds: it takes milliseconds"}
     assert [answer(at).status_code for at in (0, 9_999_999, 1_000_000_000_000)] == [200] * 3
 
 

@@ -104,9 +104,7 @@ def test_a_paused_heartbeat_does_not_change_and_starts_a_new_period_when_resumed
 
 
 @pytest.mark.parametrize("meanwhile", ["", "/fail", "/start"])
-def test_a_heartbeat_paused_while_down_is_down_when_resumed_until_it_succeeds(
-    owner, beat, passes, moved_clock, meanwhile
-):
+def test_a_heartbeat_paused_while_down_is_down_when_resumed_until_it_succeeds(owner, beat, passes, meanwhile):
     beat.ping("/fail")
     since = beat.watch["downSince"]
     beat.run("pause", beat.id)
@@ -205,9 +203,7 @@ def test_a_ping_before_the_worker_runs_prevents_the_down_notification(owner, bea
 
 
 @pytest.mark.parametrize("signal", ["/fail", ""])
-def test_a_heartbeats_state_does_not_change_without_its_notification(
-    service, owner, beat, moved_clock, monkeypatch, signal
-):
+def test_a_heartbeats_state_does_not_change_without_its_notification(service, owner, beat, monkeypatch, signal):
     """As when the process dies between the two: both are one transaction."""
     beat.ping("/fail" if not signal else "")
     before = beat.watch, told(owner)

@@ -41,24 +41,22 @@ def test_without_alerts_the_list_is_empty(owner):
 def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(owner):
     create(1, icon="server", color="#FF0000", notification_count=7, last_triggered_at=CREATED_AT + 99)
     answer = owner.get("/alerts")
-    assert (answer.status_code, answer.json) == (
-        200,
-        {
-            "ok": True,
-            "alerts": [
-                {
-                    "id": "alert-1",
-                    "name": "Alert 1",
-                    "icon": "server",
-                    "color": "#FF0000",
-                    "isActive": True,
-                    "notificationCount": 7,
-                    "lastTriggeredAt": CREATED_AT + 99,
-                    "createdAt": CREATED_AT + 1,
-                }
-            ],
-        },
-    )
+    assert answer.status_code == 200
+    assert answer.json == {
+        "ok": True,
+        "alerts": [
+            {
+                "id": "alert-1",
+                "name": "Alert 1",
+                "icon": "server",
+                "color": "#FF0000",
+                "isActive": True,
+                "notificationCount": 7,
+                "lastTriggeredAt": CREATED_AT + 99,
+                "createdAt": CREATED_AT + 1,
+            }
+        ],
+    }
 
 
 @pytest.mark.parametrize("stored, shown", [(1, True), (0, False)])

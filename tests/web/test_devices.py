@@ -58,20 +58,18 @@ def test_a_registered_device_is_answered_and_listed(owner, moved_clock, kind, to
 
 def test_a_browser_is_registered_with_its_subscription(owner, push_service, moved_clock):
     answer = subscribe(owner, push_service.browser().subscription)
-    assert (answer.status_code, answer.json) == (
-        201,
-        {
-            "ok": True,
-            "device": {
-                "id": ANY,
-                "kind": "webpush",
-                "name": ANY,
-                "createdAt": moved_clock.ms,
-                "lastDeliveredAt": None,
-                "lastError": None,
-            },
+    assert answer.status_code == 201
+    assert answer.json == {
+        "ok": True,
+        "device": {
+            "id": ANY,
+            "kind": "webpush",
+            "name": ANY,
+            "createdAt": moved_clock.ms,
+            "lastDeliveredAt": None,
+            "lastError": None,
         },
-    )
+    }
 
 
 def test_without_devices_the_list_is_empty(owner):

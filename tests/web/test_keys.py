@@ -37,13 +37,11 @@ def using(caller, key):
 
 def test_a_generated_key_is_answered_once_in_full(owner, moved_clock):
     answer = owner.post("/api-keys/generate", {"name": "ci"})
-    assert (answer.status_code, answer.json) == (
-        201,
-        {
-            "ok": True,
-            "apiKey": {"id": ANY, "name": "ci", "keyPreview": ANY, "fullKey": ANY, "createdAt": moved_clock.ms},
-        },
-    )
+    assert answer.status_code == 201
+    assert answer.json == {
+        "ok": True,
+        "apiKey": {"id": ANY, "name": "ci", "keyPreview": ANY, "fullKey": ANY, "createdAt": moved_clock.ms},
+    }
     key = answer.json["apiKey"]
     assert re.fullmatch(r"sk_test_[0-9a-f]{48}", key["fullKey"])
     assert key["keyPreview"] == key["fullKey"][:16]
@@ -114,26 +112,24 @@ def test_the_list_has_every_key_newest_first_and_none_in_full(owner, moved_clock
     moved_clock.advance(1)
     third = generate(owner, "third")
     answer = owner.get("/api-keys")
-    assert (answer.status_code, answer.json) == (
-        200,
-        {
-            "ok": True,
-            "apiKeys": [
-                *(
-                    {name: key[name] for name in ("id", "name", "keyPreview", "createdAt")} | {"revokedAt": None}
-                    for key in (third, second, first)
-                ),
-                {
-                    "id": ANY,
-                    "name": "test",
-                    "keyPreview": owner.key[:16],
-                    "createdAt": moved_clock.ms - 2_000,
-                    "lastUsedAt": moved_clock.ms,
-                    "revokedAt": None,
-                },
-            ],
-        },
-    )
+    assert answer.status_code == 200
+    assert answer.json == {
+        "ok": True,
+        "apiKeys": [
+            *(
+                {name: key[name] for name in ("id", "name", "keyPreview", "createdAt")} | {"revokedAt": None}
+                for key in (third, second, first)
+            ),
+            {
+                "id": ANY,
+                "name": "test",
+                "keyPreview": owner.key[:16],
+                "createdAt": moved_clock.ms - 2_000,
+                "lastUsedAt": moved_clock.ms,
+                "revokedAt": None,
+            },
+        ],
+    }
 
 
 # Revoking

@@ -470,10 +470,8 @@ def broken(*_):
 def test_a_fault_is_logged_and_told_without_detail(owner, monkeypatch, caplog):
     monkeypatch.setattr(delivery, "deliver", broken)
     answer = ask(owner, "tools/call", SENDING, message_id="a")
-    assert (answer.status_code, answer.json) == (
-        500,
-        {"jsonrpc": "2.0", "id": "a", "error": {"code": -32603, "message": FAULT}},
-    )
+    assert answer.status_code == 500
+    assert answer.json == {"jsonrpc": "2.0", "id": "a", "error": {"code": -32603, "message": FAULT}}
     assert answer.headers["X-Request-Id"]
     [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert record.getMessage().startswith("POST /mcp failed: RuntimeError\n")

@@ -67,19 +67,17 @@ def insert_rows(service, email, titles, created_at):
 
 def test_a_notification_is_answered_as_delivered_with_the_prefixed_title(owner, moved_clock):
     answer = owner.send("Backup", "finished")
-    assert (answer.status_code, answer.json) == (
-        200,
-        {
-            "ok": True,
-            "notification": {
-                "id": ANY,
-                "title": "MCP - Backup",
-                "body": "finished",
-                "status": "delivered",
-                "createdAt": moved_clock.ms,
-            },
+    assert answer.status_code == 200
+    assert answer.json == {
+        "ok": True,
+        "notification": {
+            "id": ANY,
+            "title": "MCP - Backup",
+            "body": "finished",
+            "status": "delivered",
+            "createdAt": moved_clock.ms,
         },
-    )
+    }
     assert type(answer.json["notification"]["id"]) is str
 
 
@@ -132,10 +130,8 @@ def test_a_title_above_1000_or_a_body_above_10000_characters_is_refused(owner, t
 
 def test_an_empty_history_is_an_empty_done_page(owner):
     answer = owner.get("/notifications")
-    assert (answer.status_code, answer.json) == (
-        200,
-        {"ok": True, "notifications": [], "pagination": {"nextCursor": ANY, "isDone": True}},
-    )
+    assert answer.status_code == 200
+    assert answer.json == {"ok": True, "notifications": [], "pagination": {"nextCursor": ANY, "isDone": True}}
     assert type(answer.json["pagination"]["nextCursor"]) is str and answer.json["pagination"]["nextCursor"]
 
 
