@@ -11,6 +11,7 @@ from store import copies, followers
 from store.database import run
 from tests.support.accounts import account_set
 from tests.support.alarms import bodies, detail, every, send_at
+from tests.support.devices import subscribe
 from tests.support.followers import PATHS, follow, follower, invited, place
 from tests.support.heartbeats import Pinged
 from tests.support.mutes import key_id, mute
@@ -36,9 +37,7 @@ def bob(service, owner, hook):
 
 @pytest.fixture
 def phone(bob, push_service):
-    browser = push_service.browser()
-    assert bob.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
-    return browser
+    return subscribe(bob, push_service)
 
 
 def account_seq(email=BOB):
