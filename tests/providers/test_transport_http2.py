@@ -16,6 +16,7 @@ from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
 from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
 from tests.support.rows import each
+from tests.support.webhooks import at_once
 
 LATE_S = 10.0  # on a machine that has much else to do
 REFUSAL = b"HTTP/2 stream 1 refused by server, try again on a new connection\n"
@@ -183,19 +184,10 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
     apns.after_s = 0.005
     for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):
         apns.inject(kind, every)
-    some, replies, start = phones(apns, 5), [], threading.Barrier(16)
-    batches = [[to(*some), to(*some)] for _ in range(16)]
-
-    def push(first, second):
-        start.wait()
-        replies.extend(send_all(first, PLENTY_S) + send_all(second, PLENTY_S))
-
-    threads = [threading.Thread(target=push, args=two) for two in batches]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert statuses(replies) == [200] * 160
+    some = phones(apns, 5)
+    batches = [to(*some) for _ in range(32)]
+    replies = at_once(16, lambda: send_all(batches.pop(), PLENTY_S) + send_all(batches.pop(), PLENTY_S))
+    assert statuses(itertools.chain(*replies)) == [200] * 160
     assert (taken(some), apns.duplicates) == ([32] * 5, 0)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from store import database, sqlite
 from store.database import EVERYBODY, after_commit, transaction
-from tests.support.tables import COUNT, look, put
+from tests.support.tables import COUNT, break_the_commit, look, put
 
 
 def test_a_call_runs_when_the_outermost_transaction_is_on_the_disk(opened):
@@ -81,8 +81,7 @@ def test_a_call_is_dropped_when_its_part_fails(opened):
 def test_a_call_is_dropped_when_the_commit_fails(opened):
     seen = []
     with pytest.raises(database.WriteFailed), transaction(EVERYBODY):
-        database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
-        database.run("INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)")
+        break_the_commit()
         after_commit(lambda: seen.append(1))
     with transaction(EVERYBODY):
         put(1)

@@ -9,6 +9,7 @@ from core import attempts
 from store import database, sqlite
 from store.database import run, transaction
 from tests.support.postgresql import sqlite_only
+from tests.support.webhooks import at_once
 
 pytestmark = sqlite_only
 
@@ -23,19 +24,15 @@ def opened(tmp_path):
 
 def in_threads(number, work):
     """What `work` returns in each of so many threads, none of which ends before all have begun."""
-    returned, together = [], threading.Barrier(number)
+    together = threading.Barrier(number)
 
     def one():
-        returned.append(work())
+        returned = work()
         together.wait()
         database.give_back()
+        return returned
 
-    threads = [threading.Thread(target=one) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return returned
+    return at_once(number, one)
 
 
 def used():

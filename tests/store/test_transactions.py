@@ -10,7 +10,7 @@ import pytest
 
 from store import database, server_notes, sqlite, sqlite_writer
 from tests.support.server import wait_until
-from tests.support.tables import ADD_ACCOUNT, in_threads, look, put
+from tests.support.tables import ADD_ACCOUNT, break_the_commit, in_threads, look, put
 
 
 def pragma(name):
@@ -137,11 +137,7 @@ def test_when_the_commit_fails_all_of_them_are_told_and_the_next_one_succeeds(op
     def work(n):
         put(n)
         if n == 2:
-            database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
-            session = (
-                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 999, 0, 0)"
-            )
-            database.run(session)
+            break_the_commit()
 
     faults, _ = in_one_group(4, work)
     assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
@@ -206,10 +202,7 @@ def test_a_refusal_from_uncommitted_rows_fails_with_their_commit(opened):
     def work(n):
         if n == 0:
             put(n)
-            database.run("PRAGMA defer_foreign_keys = ON")
-            database.run(
-                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)"
-            )
+            break_the_commit()
         elif database.run("SELECT name FROM server_key").fetchone():
             raise ZeroDivisionError
 

@@ -1,7 +1,8 @@
 """What becomes of a notification at a provider, and what its owner is shown of it."""
 
 import re
-import threading
+
+from tests.support.webhooks import at_once
 
 TEXTS = ["a", "é", "漢", "😀", '"', "\\", "\n", "👩‍👩‍👧"]
 
@@ -40,24 +41,18 @@ def pass_time(service, moved_clock, seconds):
 
 def send_at_once(service, server, kind, threads=16):
     """The statuses that `threads` threads get, which start together and send for an account with one phone each."""
-    start, statuses, callers = threading.Barrier(threads), [], []
+    callers = []
     for number in range(threads):
         email = service.account(f"{kind}{number}@example.org")
         callers.append(service.caller(email))
         register(callers[-1], server.phone(), kind)
 
-    def send(key):
-        client, headers = service.app.test_client(), {"Authorization": f"Bearer {key}"}
-        start.wait()
+    def send():
+        client, headers = service.app.test_client(), {"Authorization": f"Bearer {callers.pop().key}"}
         answer = client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
-        statuses.append(answer.json["notification"]["status"])
+        return answer.json["notification"]["status"]
 
-    running = [threading.Thread(target=send, args=(caller.key,)) for caller in callers]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    return statuses
+    return at_once(threads, send)
 
 
 def assert_shortened(shown, body):

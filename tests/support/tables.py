@@ -81,6 +81,12 @@ def put(n):
     database.run("INSERT INTO server_key VALUES (?, '')", (str(n),))
 
 
+def break_the_commit():
+    """Write what only the commit finds to be wrong."""
+    database.run("PRAGMA defer_foreign_keys = ON")
+    database.run("INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 999, 0, 0)")
+
+
 def in_threads(number, work):
     """Run `work(n)` in `number` threads at once, and return what they raised."""
     faults, start = [], threading.Barrier(number)
