@@ -283,10 +283,6 @@ def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(tmp_path):
     assert PASSWORD.encode() not in seen and b"/app/setup/" not in seen
 
 
-def test_a_wrong_setting_stops_a_command_with_one_line(tmp_path):
-    assert "THREADS" in told(run_in_fork(tmp_path, "account", "list", THREADS="many"))
-
-
 def test_the_doctor_names_every_wrong_setting_in_one_run(tmp_path):
     done = run_in_fork(tmp_path, "doctor", THREADS="many", LOG_LEVEL="loud", PORT="http")
     assert (done.returncode, done.stdout) == (1, b"")

@@ -216,6 +216,7 @@ each_schema = each("schema", SCHEMAS)
 def make_old(file, schema):
     """Make a database as an earlier version made and used it."""
     number = int(schema.stem)
+    file.parent.mkdir(exist_ok=True)
     with closing(sqlite3.connect(file)) as old:
         old.executescript(schema.read_text() + rows_of(number) + f"PRAGMA user_version = {number};")
 
@@ -302,7 +303,6 @@ LATER_COLUMNS = [  # what a column says of a row that is older than the column
 
 
 def test_the_uptime_of_a_heartbeat_of_an_earlier_version_counts_from_its_last_ping(file):
-    file.parent.mkdir()
     make_old(file, SCHEMAS[20])  # the last without its changes
     database.open_database(file)
     assert look(file, "SELECT heartbeat_seq, state, changed_at FROM heartbeat_change") == [(1, "up", 8)]
@@ -323,7 +323,6 @@ def test_the_texts_and_values_of_an_earlier_version_count_as_stored(upgraded, sc
 
 
 def test_a_value_that_arrived_in_an_earlier_version_restarted_the_silent_rules_of_its_metric(file):
-    file.parent.mkdir()
     make_old(file, SCHEMAS[19])
     with closing(sqlite3.connect(file)) as old:
         old.executescript(
