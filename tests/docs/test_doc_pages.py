@@ -66,18 +66,14 @@ def test_a_table_and_code_are_shown_as_they_are_written(service):
 @each(
     "path",
     [
-        "",
-        "nothing",
-        "api.md",
-        "../app.py",
-        "..%2fapp.py",
-        "%2e%2e/config.py",
-        "pictures/",
-        "pictures/../../config.py",
-        "pictures/..%2f..%2fconfig.py",
-        "pictures/nothing.png",
-        "pictures/%00",
-        "%00",
+        *("", "nothing", "api.md", "../app.py", "%2e%2e/config.py", "%00"),
+        *(
+            "pictures/",
+            "pictures/../../config.py",
+            "pictures/..%2f..%2fconfig.py",
+            "pictures/nothing.png",
+            "pictures/%00",
+        ),
     ],
 )
 def test_nothing_else_is_served(service, path):

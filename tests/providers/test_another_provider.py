@@ -2,7 +2,6 @@
 
 import json
 import re
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
@@ -16,6 +15,7 @@ from providers.transport import Request
 from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
 from tests.support.rows import each
+from tests.support.stand_in_server import StandInHandler, StandInServer
 from wire.json_text import json_bytes
 
 
@@ -75,25 +75,19 @@ class Loft:
 
     def __init__(self):
         self.got, self.answers = [], []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (LoftHandler,), {"loft": self}))
+        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (LoftHandler,), {"loft": self}))
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
 
-class LoftHandler(BaseHTTPRequestHandler):
-    def do_POST(self):
+class LoftHandler(StandInHandler):
+    def do_POST(self):  # noqa: N802
         flown = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         unknown = (400, b'{"problem": "no such pigeon"}') if flown["ring"] == PigeonPost.nobody else (200, b"{}")
         status, body = self.loft.answers.pop(0) if self.loft.answers else unknown
         if status == 200:
             self.loft.got.append(flown)
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+        self.respond(status, body)
 
 
 @pytest.fixture

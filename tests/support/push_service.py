@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 
 import http_ece
 from cryptography.hazmat.primitives import serialization
@@ -17,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from py_vapid import Vapid02
 
 from tests.support.server import PATIENCE_S
-from tests.support.stand_in_server import StandInServer
+from tests.support.stand_in_server import StandInHandler, StandInServer
 
 URGENCIES = ("very-low", "low", "normal", "high")
 
@@ -126,15 +125,15 @@ class PushService:
         return None
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(StandInHandler):
     service: PushService
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers["Content-Length"]))
         browser = self.service.browsers.get(self.path)
         if browser is None:
-            return self.answer(Answer(404))
+            return self.respond(404)
         browser.pushes.append({name.lower(): value for name, value in self.headers.items()})
         answer = browser.answers.pop(0) if browser.answers else Answer()
         time.sleep(answer.after_s)
@@ -144,15 +143,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         wrong = self.service.receive(browser, browser.pushes[-1], body) if answer.status in (200, 201, 202) else None
-        return self.answer(Answer(400, wrong.encode()) if wrong else answer)
-
-    def answer(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        self.send_header("Content-Length", str(len(answer.body)))
-        for name, value in (answer.headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        answer = Answer(400, wrong.encode()) if wrong else answer
+        return self.respond(answer.status, answer.body, **answer.headers or {})

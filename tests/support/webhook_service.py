@@ -1,11 +1,10 @@
 """The stand-in for chats and other services that take webhooks."""
 
 import json
-from http.server import BaseHTTPRequestHandler
 from threading import Thread
 from typing import NamedTuple
 
-from tests.support.stand_in_server import StandInServer
+from tests.support.stand_in_server import StandInHandler, StandInServer
 
 
 class Got(NamedTuple):
@@ -37,10 +36,10 @@ class WebhookService:
         self.server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(StandInHandler):
     service = None
 
-    def do_POST(self):
+    def do_POST(self):  # noqa: N802
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.service.got.append(Got(self.command, self.path, headers, body))
@@ -48,13 +47,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.service.before_answer()
         answer = self.service.answers.get(self.path.partition("?")[0], (200,))
         status, text, more = (*answer, *(b"", {})[len(answer) - 1 :])
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(text)), **more}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text)
+        self.respond(status, text, **more)
 
     do_PUT = do_POST  # noqa: N815
-
-    def log_message(self, *args):
-        pass
