@@ -66,11 +66,14 @@ BODIES = [
 BODIES += [b'{"title":"\\ud800","body":"b"}', b"payload=1&payload=2", b"--b\r\n\r\n", b"\x1f\x8b\x08", b"&" * 300]
 
 
+BODY_OF = {"followers": {"email": "x@example.org"}, "snooze": {"forS": 60}}  # a wrong one is refused before the id
+
+
 def as_stranger(stranger, caller, forms, method, rule, known, used):
     """What a stranger is answered who uses this id, without the id."""
     path = NAME.sub(used, rule)
     if rule.startswith("/api/"):
-        answer = caller.request(method, path, json={"email": "x@example.org"} if rule.endswith("/followers") else {})
+        answer = caller.request(method, path, json=BODY_OF.get(rule.rpartition("/")[2], {}))
     else:
         answer = stranger.post(path, forms.content(rule)) if method == "POST" else stranger.get(path)
     return answer.status_code, (answer.location or "").replace(used, "ID"), answer.text.replace(used, "ID")
