@@ -126,10 +126,6 @@ def test_the_script_explains_a_failed_installation(project):
     assert done.stderr.splitlines()[-1] == 'Pocketbell is not installed. Run "make run" first.'
 
 
-def test_the_script_can_be_run_in_a_clone():
-    assert os.access(ROOT / "pocketbell", os.X_OK)
-
-
 # --- the program, in a process of its own -------------------------------------------------------------------
 
 

@@ -44,7 +44,6 @@ def test_the_least_priority_is_not_pushed(phones):
     "priority, level, apns_priority, android, urgency, members",
     [
         (2, {"interruption-level": "passive"}, "5", "NORMAL", "low", {"silent": True}),
-        (3, {}, "10", "HIGH", "high", {}),
         (4, {"interruption-level": "time-sensitive"}, "10", "HIGH", "high", {}),
         (5, {"interruption-level": "time-sensitive"}, "10", "HIGH", "high", {"requireInteraction": True}),
     ],
