@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support.devices import subscribe
 from tests.support.fcm_service import BAD_TOKEN
 from tests.support.outcomes import (
     assert_says,
@@ -139,10 +140,10 @@ def test_an_oauth_that_ssl_cert_file_does_not_vouch_for_gets_no_assertion(make_s
 @pytest.fixture
 def family(service, owner, apns, fcm, push_service, moved_clock):
     """A phone of each kind, by its kind; the registered devices' ids in `.ids`."""
-    phones = {"apns": apns.phone(), "fcm": fcm.phone(), "webpush": push_service.browser()}
-    for kind in ("apns", "fcm"):
-        register(owner, phones[kind], kind)
-    owner.post("/devices", {"kind": "webpush", "subscription": phones["webpush"].subscription})
+    phones = {"apns": apns.phone(), "fcm": fcm.phone()}
+    for kind, phone in phones.items():
+        register(owner, phone, kind)
+    phones["webpush"] = subscribe(owner, push_service)
     moved_clock.advance(1)
     return phones
 
