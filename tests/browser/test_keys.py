@@ -64,9 +64,10 @@ def test_escape_leads_from_an_opened_notification_to_its_row_in_both_widths(page
 
 
 def test_the_search_is_reached_from_every_page(page, site):
-    page.goto(f"{site.base}/app/settings")
-    press(page, "/")
-    expect(page.get_by_role("searchbox")).to_be_focused()
+    for name in ("notifications", "settings"):
+        page.goto(f"{site.base}/app/{name}")
+        press(page, "/")
+        expect(page.get_by_role("searchbox")).to_be_focused()
 
 
 def test_letters_in_a_field_or_with_a_modifier_are_no_shortcuts(page):
