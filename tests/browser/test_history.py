@@ -7,7 +7,7 @@ from core import accounts
 from models import Account
 from store.database import run
 from tests.support.accounts import OWNER
-from tests.support.browser import settle, until
+from tests.support.browser import until
 
 
 @pytest.fixture
@@ -47,25 +47,6 @@ def test_home_updates_its_problems_without_a_reload(page, site):
     expect(heading).to_contain_text("you")
     assert heading.inner_text() != before and page.title().startswith(heading.inner_text())
     expect(page.locator("[data-said]")).to_have_text(heading.inner_text())
-
-
-@pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
-def test_the_strip_of_new_notifications_covers_no_row_and_moves_none(page, site, path):
-    for number in range(6):
-        site.send(f"Bell {number}", "x")
-    page.set_viewport_size({"width": 1280, "height": 400})
-    page.goto(site.base + path)
-    settle(page)
-    before = rows(page).first.bounding_box()
-    site.send("second", "x")
-    page.clock.run_for(5_000)
-    strip = page.get_by_role("link", name="1 new")
-    expect(strip).to_be_visible()
-    after, seen = rows(page).first.bounding_box(), strip.bounding_box()
-    assert after == before and seen["y"] + seen["height"] <= after["y"]
-    if path != "/app/":  # Home has it beside its heading
-        assert seen["width"] > 0.9 * after["width"]
-        assert page.get_by_role("heading", name="Today").bounding_box()["y"] >= seen["y"]
 
 
 def test_the_exception_of_a_row_is_whole_where_there_is_room_and_else_ends_in_an_ellipsis(page, site):
@@ -124,16 +105,3 @@ def test_leaving_the_page_completes_a_deletion(page, site):
     until(lambda: run("SELECT count(*) FROM notification").fetchone()[0] == 1, page)
     page.goto(f"{site.base}/app/notifications")
     expect(rows(page)).to_have_count(1)
-
-
-def test_keys_focus_the_search_and_move_between_rows(page, site):
-    for title in ("first", "second"):
-        site.send(title, "x")
-    page.goto(f"{site.base}/app/notifications")
-    for key, row in (("j", 0), ("j", 1), ("k", 0)):
-        page.keyboard.press(key)
-        expect(rows(page).nth(row)).to_be_focused()
-    page.keyboard.press("/")
-    expect(page.get_by_role("searchbox")).to_be_focused()
-    page.keyboard.type("j/k")
-    expect(page.get_by_role("searchbox")).to_have_value("j/k")
