@@ -92,13 +92,6 @@ def test_a_priority_decides_sound_and_persistence_on_the_screen(sender, priority
     assert (bool(shown["silent"]), shown["requireInteraction"]) == (bool(silent), stays)
 
 
-def test_the_newest_with_a_tag_replaces_the_earlier_ones_on_the_screen(sender):
-    for number in range(3):
-        sender.show(str(number), tag="disk")
-    sender.show("other")
-    assert sorted(one["title"] for one in sender.on_screen()) == ["MCP - 2", "MCP - other"]
-
-
 def test_the_newest_with_a_tag_replaces_earlier_ones_even_if_the_browser_ignores_tags(sender):
     sender.worker.evaluate(IGNORE_TAGS)
     for number in range(3):
