@@ -98,8 +98,7 @@ def test_a_press_on_a_url_button_opens_the_url(phone, worker, asks):
     assert worker.evaluate(CLICK, {"action": action_of(phone, "Log")}) == ["https://example.org/log"]
 
 
-@pytest.mark.parametrize("network", ["none", "fault"])
-@each("then", ["push", "page", "tap", "activation"])
+@each("network, then", [*(("none", then) for then in ("push", "page", "tap", "activation")), ("fault", "push")])
 def test_a_press_made_offline_is_stored_and_sent_later(phone, site, worker, asks, monkeypatch, network, then):
     worker.evaluate(WAITS_FOR_NO_SYNC)
     worker.evaluate(CLOSE_ALL)
