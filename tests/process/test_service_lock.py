@@ -15,12 +15,13 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POS
 WAITS = "is using the database"
 
 
-def test_a_second_service_names_the_first_and_serves_when_the_first_ends(start):
+def test_a_second_service_names_the_first_beside_which_commands_work_and_serves_when_it_ends(start):
     first = start().wait_until_ready()
     second = start()
     wait_until(lambda: WAITS in second.log)
     assert f"(process {first.process.pid}, http://127.0.0.1:{first.port}) {WAITS}" in second.log
     assert "Booting worker" not in second.log and second.process.poll() is None
+    assert second.flask("account", "create", "owner@example.org") and first.flask("account", "list")
     assert first.terminate() == 0
     assert second.wait_until_ready().get("/healthz").status == 200
     assert second.log.count(WAITS) == 1
@@ -74,18 +75,13 @@ def test_an_unnamed_holder_of_the_lock_is_just_starting(tmp_path):
             service_lock.take(tmp_path / "bell.db", "", tell=str, max_wait_s=0)
 
 
-def test_another_way_to_the_same_file_is_the_same_database(start, tmp_path):
+def test_another_way_to_the_same_file_is_the_same_database_and_sigterm_ends_the_wait_for_it(start, tmp_path):
     first = start().wait_until_ready()
     (tmp_path / "link").symlink_to(first.data_dir)
     second = start("link")
     wait_until(lambda: WAITS in second.log)
-
-
-def test_the_command_line_works_beside_a_running_and_a_waiting_service(start):
-    first = start().wait_until_ready()
-    second = start()
-    wait_until(lambda: WAITS in second.log)
-    assert second.flask("account", "create", "owner@example.org") and first.flask("account", "list")
+    second.process.terminate()
+    assert second.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
 
 
 def test_the_command_line_prints_the_address_of_the_service_that_runs(start):
@@ -106,14 +102,6 @@ def test_the_command_line_and_doctor_know_the_port_of_the_service_that_runs(star
     examined = finished(server.start, [BIN / "flask", "doctor"], server.environ).stdout.decode()
     assert f"http://localhost:{server.port}/healthz answers." in examined
     assert "it listens on every address" in examined
-
-
-def test_a_second_service_that_waits_ends_with_sigterm(start):
-    start().wait_until_ready()
-    second = start()
-    wait_until(lambda: WAITS in second.log)
-    second.process.terminate()
-    assert second.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
 
 
 HOLDER = """
