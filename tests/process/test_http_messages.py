@@ -199,9 +199,7 @@ HEADERS = [[], [("Content-Type", "text/plain"), LENGTH], [("X-One", "a"), ("X-On
 
 @each("headers", HEADERS)
 @each("status", ["200 OK", "404 NOT FOUND", "204 NO CONTENT", "304 NOT MODIFIED", "500"])
-@each(
-    "asked", [b"GET / HTTP/1.1", b"HEAD / HTTP/1.1", b"GET / HTTP/1.0", b"GET / HTTP/1.0\r\nConnection: keep-alive"]
-)
+@each("asked", ASKED)
 def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, asked, status, headers):
     monkeypatch.setattr("gunicorn.util.http_date", lambda unix_s=0: "today")
     for parts in ([], [b"abcd"], [b"ab", b"", b"cd"], [b"abcdef"]):
