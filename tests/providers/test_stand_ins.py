@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from pathlib import Path
 from urllib.parse import urlencode
@@ -21,7 +22,11 @@ from h2.events import DataReceived, RemoteSettingsChanged, ResponseReceived, Str
 
 from tests.support import fcm_service
 from tests.support.apns_requests import apns_headers, provider_token
+from tests.support.apns_service import ApnsService
+from tests.support.listener import ignore, listening
 from tests.support.rows import each
+from tests.support.server import PATIENCE_S
+from tests.support.smtp_service import SmtpService
 
 BODY = {"aps": {"alert": {"title": "Backup", "body": "finished"}}, "id": "n1"}
 NODE = """
@@ -384,3 +389,17 @@ def test_the_stand_in_of_fcm_accepts_pyfcms_requests(fcm, authority, tmp_path, m
     phone.then(404, "UNREGISTERED")
     with pytest.raises(pyfcm.errors.FCMNotRegisteredError):
         sender.notify(phone.token, "Backup", "finished")
+
+
+def test_a_closed_stand_in_takes_no_connection_of_the_server_that_gets_its_descriptor(authority):
+    others = set(threading.enumerate())
+    apns, smtp = ApnsService(authority), SmtpService()
+    with listening(ignore) as listener:
+        for port in (apns.port, smtp.port, listener.port):
+            socket.create_connection(("127.0.0.1", port)).close()
+    apns.close()
+    smtp.close()
+    waiting = set(threading.enumerate()) - others
+    for thread in waiting:
+        thread.join(PATIENCE_S)
+    assert not any(thread.is_alive() for thread in waiting)

@@ -29,6 +29,7 @@ from h2.settings import SettingCodes, Settings
 from hyperframe.frame import Frame, GoAwayFrame, SettingsFrame
 
 from tests.support.certificates import Certificates, key_pem
+from tests.support.listener import stop_listening
 
 MAX_BODY = 4096
 MAX_STREAMS = 1000  # once a connection has had its first 200; one at a time until then
@@ -133,9 +134,7 @@ class ApnsService:
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def close(self) -> None:
-        with suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        stop_listening(self.listener)
         self.hang_up()
 
     def receive(self, headers: list[tuple[str, str]], body: bytes) -> Answer:

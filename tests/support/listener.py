@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from providers.transport import Request
 
@@ -43,7 +43,18 @@ def listening(serve, host="127.0.0.1"):
     try:
         yield listener
     finally:
-        listener.socket.close()
+        stop_listening(listener.socket)
+
+
+def stop_listening(listener):
+    """Close a listening socket, for which a thread waits in `accept`.
+
+    Without the shutdown, the thread would wait on. At the next signal the kernel begins its call anew, with the same
+    descriptor: by then that may be another server's, from which the thread would take a connection.
+    """
+    with suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
 
 
 def read_request(connection):

@@ -7,7 +7,8 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import suppress
+
+from tests.support.listener import stop_listening
 
 
 @functools.cache
@@ -28,7 +29,6 @@ class SmtpService:
         self.passwords, self.was_encrypted = [], []
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
-        self.is_open = True
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, user="", host="127.0.0.1"):
@@ -40,13 +40,10 @@ class SmtpService:
         return [_parsed(data) for _, _, data in self.got]
 
     def close(self):
-        self.is_open = False
-        with suppress(OSError):
-            self.listening.shutdown(socket.SHUT_RDWR)  # or the thread would take one more
-        self.listening.close()
+        stop_listening(self.listening)
 
     def _accept(self):
-        while self.is_open:
+        while True:
             try:
                 connected, _ = self.listening.accept()
             except OSError:
