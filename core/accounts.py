@@ -181,10 +181,10 @@ def note_devices(account: Account, device_seq: int) -> None:
 
 
 def zone_change(account: Account, time_zone: str, plan: str, now: int) -> Callable[[], None]:
-    """What sets the time zone, the deadlines of cron heartbeats and the counters; it may do so in a transaction.
+    """Prepare a change of the time zone; returns the function that makes it, which may be called in a transaction.
 
-    This month is counted by the new calendar before, since a long history takes a while, and what is sent until then
-    is added. A day keeps its count if a part of it is older than the plan's history.
+    It also sets the deadlines of cron heartbeats, and this month's counters: they are prepared here, since counting a
+    long history takes a while. A day keeps its count if a part of it is older than the plan's history.
     """
     zone = local_time.checked_zone(time_zone)
     since = local_time.day_start(now - min(PLANS[plan].history_days - 1, MONTH_DAYS) * DAY_MS, zone)

@@ -22,7 +22,7 @@ MOST_AT_ONCE = 500
 
 
 def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
-    """The columns of a new key's scope and expiry (None: never), which `field` says; `Refused` (400) names either."""
+    """The columns for a new key's scope and expiry (None: never); `Refused` (400) names `scope`, or `field`."""
     if scope not in SCOPES:
         raise Refused(400, f"scope must be {either(SCOPES)}.", field="scope")
     if expires_at is not None:

@@ -34,7 +34,7 @@ class Backoff:
     def each(self, find: Callable[[int], list[tuple[int, int]]], work: Callable[[int], None]) -> bool:
         """Work on the due rows, each in a transaction of its account and its followers; whether more are left.
 
-        `find`, called with a number, returns at most so many: the account's seq, and its own.
+        `find`, called with a number, returns at most so many rows: the account's seq, and the row's.
         """
         now_s = clock.monotonic_s()
         # A row that was not tried again for this long is no longer due, or deleted.

@@ -56,7 +56,7 @@ def delete_history(account: Account, day: str) -> int:
 
 
 def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> int:
-    """Delete a metric, or (None) a whole project; returns the number of values. `Refused` (404) if there is none."""
+    """Delete a metric, or with None its whole project; returns how many values. `Refused` (404) if there is none."""
     deleted = _delete_values(account.seq, project_id, metric_id)
     if not deleted:
         what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"

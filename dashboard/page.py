@@ -101,8 +101,10 @@ def install(app: Flask) -> None:
     }
     app.jinja_env.filters.update({one.__name__: one for one in times + texts}, **others)
     functions = {one.__name__: one for one in (asset, by_day, held_until, muted, picture, is_local)}
-    app.jinja_env.globals.update(functions, origin=lambda: guards.origin(), problem=None)  # a test may replace it
-    app.context_processor(lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches})
+    app.jinja_env.globals.update(functions, problem=None)
+    app.context_processor(
+        lambda: {"signed_in": signed_in_account(), "count_watches": attention.count_watches, "origin": guards.origin}
+    )
 
 
 def error_page(refused: Refused) -> str:

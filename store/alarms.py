@@ -130,7 +130,7 @@ def add(notification_seq: int, account_seq: int) -> None:
 
 
 def add_silent(notification_seqs: Iterable[int], now: int) -> None:
-    """Add alarms that do not ring, for what does not repeat and is acknowledged; call inside `transaction()`."""
+    """Add an alarm that never rings to each of these without one, so that it can be acknowledged."""
     run(INSERT_SILENT, (now, json.dumps(list(notification_seqs))))
 
 
