@@ -16,10 +16,10 @@ from process import clock
 from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
-# What a start imports; the forks have it already.
+# What a start imports, or what a service on PostgreSQL and Redis does later; the forks have it already.
 OURS = ["app", "process.cpu_affinity", "process.gunicorn_worker", "process.service_lock"]
-OTHERS = ["dotenv", "flask.cli", "gunicorn.app.wsgiapp", "gunicorn.arbiter"]
-context.set_forkserver_preload([*OURS, *OTHERS, __name__])
+OTHERS = ["dotenv", "flask.cli", "gunicorn.app.wsgiapp", "gunicorn.arbiter", "psycopg_pool", "redis"]
+context.set_forkserver_preload(["tests.support.compiled", *OURS, *OTHERS, __name__])
 
 
 class Fork:

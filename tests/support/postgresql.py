@@ -20,10 +20,9 @@ from pathlib import Path
 import pytest
 
 from store.engine import ServerUrl
-from tests.support.server import free_port
+from tests.support.server import SHARED, free_port
 
 IS_WANTED = os.environ.get("POCKETBELL_TEST_DATABASE") == "postgresql"
-SHARED = "POCKETBELL_TEST_SHARED"  # names the directory that the processes of a run share
 PLACES = ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"]
 FAST = [
     "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 # Of a process that reads no settings file: one beside the program must not reach a test.
 NO_FILE = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "FLASK_SKIP_DOTENV": "1"}
+SHARED = "POCKETBELL_TEST_SHARED"  # names the directory that the processes of a run share
 PATIENCE_S = 60  # for what takes a second on a machine that has nothing else to do
 UNDELAYED_S = 20  # a busy machine answers within it; to wait for every silent or half-sent request takes a minute
 

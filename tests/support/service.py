@@ -17,6 +17,7 @@ from pathlib import Path
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
+import tests.support.compiled  # noqa: F401 - before any application is made
 from app import app, create_app, open_service
 from core import accounts, alarms, alerts, heartbeat_checks, mails, pruning, retries, scheduler
 from models import new_id, sha256_of
