@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from process.service_lock import note_of_service
 from tests.support import postgresql
 from tests.support.forks import ForkedProgram
-from tests.support.server import ROOT, Server
+from tests.support.server import ROOT, Server, wait_until
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
@@ -60,6 +61,7 @@ class Machine:
             self.server = Server(self.data_dir, **environ).wait_until_ready()
         elif line == "systemctl stop pocketbell":
             self.server.kill()
+            wait_until(lambda: not note_of_service(self.data_dir / "pocketbell.db"))  # its worker has ended, too
         else:
             self.program.run_line(f"PATH={self.command.parent}:$PATH; {self.here(line)}")
 
