@@ -18,12 +18,12 @@ from collections import deque
 from http import HTTPStatus
 from typing import Any
 
-from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.workers.base import Worker
 
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
-from process.http_messages import Answer, Incoming, client_of, environ_of, has_head
+from process.http_messages import SHORT_BYTES, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
@@ -38,6 +38,7 @@ LINGER_S = 2.0  # to go on reading what a client was still sending when it got i
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+TOO_LARGE_HEAD = f"The request's head may have {SHORT_BYTES:,} bytes, and 100 fields of 8,190 bytes."
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
@@ -312,6 +313,8 @@ class ThreadedWorker(Worker):
             request = self._received(connection)
         except (StopIteration, NoMoreData):  # the client has left
             return self._close(connection)
+        except LimitRequestHeaders:
+            return self._refuse(connection, 400, TOO_LARGE_HEAD)
         except ParseException:
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
@@ -345,6 +348,8 @@ class ThreadedWorker(Worker):
         if connection.request is None:
             if not connection.gather(has_head):
                 return None
+            if is_too_long(connection.rest):
+                raise LimitRequestHeaders(TOO_LARGE_HEAD)
             connection.request = Incoming(self.cfg, connection, connection.peer)
             if connection.request.expects_continue:
                 connection.write(CONTINUE)

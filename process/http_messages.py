@@ -17,7 +17,7 @@ from gunicorn.http.wsgi import base_environ
 from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
 
-SHORT_BYTES = 16_384  # a shorter head or body is received without a thread, and kept in memory meanwhile
+SHORT_BYTES = 16_384  # of the longest head, and of a body that is received without a thread, and kept in memory
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 
 
@@ -101,8 +101,13 @@ def client_of(request: Incoming) -> str:
 
 
 def has_head(data: bytes) -> bool:
-    """Whether a request's head is whole, or the parser can say what is wrong with it, or it is long."""
-    return b"\r\n\r\n" in data or len(data) >= SHORT_BYTES or data.count(b"\n") > data.count(b"\r\n")
+    """Whether a request's head is whole, or the parser can say what is wrong with it, or it is too long."""
+    return b"\r\n\r\n" in data or is_too_long(data) or data.count(b"\n") > data.count(b"\r\n")
+
+
+def is_too_long(data: bytes) -> bool:
+    """Whether the head with which this begins is longer than `SHORT_BYTES`: the parser would wait for its end."""
+    return len(data) >= SHORT_BYTES and b"\r\n\r\n" not in data[:SHORT_BYTES]
 
 
 def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def ways(key: str) -> list[Slow]:
         Slow("silent", b"", b""),
         Slow("half a header", header, b""),
         Slow("half a header, dripping", header, b"x"),
+        Slow("half a long header", header + b"x\r\nX-Slow: ".join(3 * [b"x" * 8_000]), b"x"),
         Slow("half a body", header + b"y\r\n" + sized + b'{"title": "', b""),
         Slow("half a body, dripping", header + b"y\r\n" + sized + b'{"title": "', b"x"),
         Slow("half a chunk, dripping", header + b"y\r\n" + chunked + b'{"title": "', b"x"),

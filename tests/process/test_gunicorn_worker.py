@@ -321,6 +321,20 @@ def test_an_answer_ends_its_connection_while_nearly_as_many_wait_as_there_may_be
         assert b"\r\nConnection: close\r\n" in ends[1].recv(1_000)
 
 
+@pytest.mark.parametrize("more", [b"", b"\r\n\r\n"], ids=["half sent", "whole"])
+def test_a_head_that_is_too_long_is_refused_at_once(serves, ends, more):
+    """The parser would wait for its end, and keep everybody waiting."""
+    ours, theirs = ends
+    serves.log.request = lambda **_: None
+    waits(serves, ours, SILENT)
+    field = b"\r\nX: " + b"x" * 8_000
+    theirs.sendall(b"GET / HTTP/1.1\r\nHost: x" + 3 * field + more)
+    work(serves)
+    answer = theirs.recv(1_000)
+    assert answer.startswith(b"HTTP/1.1 400 ") and b"16,384 bytes" in answer
+    assert not serves.asked and ours.state == LINGERING
+
+
 def test_half_a_request_times_out_as_a_truncated_one(serves, ends, moved_clock):
     ours, theirs = ends
     theirs.sendall(SEND[:-1])
