@@ -17,9 +17,10 @@ from tests.support.service import METRICS_TOKEN
 
 @pytest.fixture(scope="module")
 def two_workers(redis_server, tmp_path_factory):
-    url = postgresql.new_database(f"two_{os.getpid()}")
+    data = tmp_path_factory.mktemp("two")  # each time that this is called in this process, with another number
+    url = postgresql.new_database(f"{data.name}_{os.getpid()}")
     environ = {"DATABASE_URL": url, "REDIS_URL": redis_server.url, "WEB_CONCURRENCY": "2"}
-    with serving(tmp_path_factory.mktemp("two") / "data", METRICS_TOKEN=METRICS_TOKEN, **environ) as server:
+    with serving(data / "data", METRICS_TOKEN=METRICS_TOKEN, **environ) as server:
         server.wait_until_ready().flask("account", "create", OWNER)
         server.key, server.allowed = server.flask("key", "create", OWNER, "test").strip(), 0
         server.asked = 0
@@ -119,6 +120,7 @@ def test_waits_and_streams_in_either_process_end_with_their_account(two_workers)
 
 
 def test_administrators_who_unmake_each_other_in_two_processes_leave_one(two_workers):
+    two_workers.flask("account", "create", "second@example.org")
     with postgresql.beside(two_workers.database) as connection:
         connection.execute("UPDATE account SET is_administrator = 1, password_hash = 'x'")
     before = administrators(two_workers)
