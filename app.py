@@ -44,7 +44,7 @@ from core import pictures as kept_pictures
 from core.server_secret import server_secret
 from dashboard import refusals
 from process import faults
-from store import database
+from store import database, engine
 from store.key_limits import FULL, READ, SEND
 from web import (
     api_docs,
@@ -328,6 +328,8 @@ class Application(Flask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
+        if database.is_shared():
+            engine.make_way()  # for PostgreSQL and Redis
         begun = context.begin(environ, self.config["SETTINGS"])
         try:
             found = self.door.find(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))

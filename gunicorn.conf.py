@@ -128,7 +128,7 @@ def post_worker_init(worker):
     """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
-    engine.make_way = worker.make_way
+    engine.make_way, engine.let_others = worker.make_way, worker.baton.let_others
     long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     start.bound_memory()
     gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from core import delivery, local_time, recording
 from models import new_id
 from process import clock
-from store import database, notifications
+from store import database, engine, notifications
 from store.notifications import NotificationRow
 from store.senders import Caller, find_receivers
 from wire.notification import Content
@@ -27,6 +27,7 @@ def unstored(caller: Caller, content: Content, *_: object) -> delivery.Sent:
 
 def one_commit(caller: Caller, content: Content, *_: object) -> delivery.Sent:
     """Commit each request in its own transaction, one after the other."""
+    engine.make_way()
     with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()
         status = recording.first_status(find_receivers(caller.account_seq, caller.key_seq))

@@ -13,6 +13,7 @@ from core.derived_tokens import DerivedTokens
 from core.pieces import for_each_account
 from models import sha256_of
 from process.clock import DAY_MS
+from store import engine
 from store import pictures as stored
 from store.database import transaction
 from store.notifications import NotificationRow
@@ -56,6 +57,7 @@ def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
 @contextmanager
 def storing(*account_seqs: int, at_once: bool) -> Iterator[None]:
     """The transaction that stores a picture, one at a time: writers that share a commit would wait for all."""
+    engine.make_way()
     with _storing, transaction(*account_seqs, at_once=at_once):
         yield
 

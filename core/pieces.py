@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from process import clock, switching
+from store import engine
 from store.database import transaction
 
 ROWS = 500  # of one piece, which keeps writers waiting for about 10 ms
@@ -19,6 +20,7 @@ _never = threading.Event()
 
 def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
     """Call `piece`, a short transaction, until nothing is left or the time is up; whether anything is left."""
+    engine.make_way()
     ends_s = clock.monotonic_s() + budget_s
     while True:
         with switching.often():

@@ -1,9 +1,9 @@
 """gunicorn's worker, adapted: no connection holds a thread for long, however slowly its client sends or reads.
 
-gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). A thread waits
-in epoll for the next connection with something to do, serves it, and starts another thread if none waits meanwhile.
-The main thread handles signals, and once a second ends connections whose time is over. Must not know routes, handlers
-or the database.
+gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). The thread
+that has the baton (`baton.py`) waits in epoll for connections with something to do, and serves one after another. The
+main thread handles signals, and once a second ends connections whose time is over. Must not know routes, handlers or
+the database.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import json
 import math
 import os
 import select
+import signal
 import socket
 import threading
 from collections import deque
@@ -22,6 +23,7 @@ from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.workers.base import Worker
 
 from process import clock
+from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.http_messages import SHORT_BYTES, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.long_turns import LongTurns
@@ -31,7 +33,7 @@ from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
-MAX_RUNNING = 12  # threads that do not wait: fewer share too few commits, more compete for the interpreter
+KEPT_S = 0.02  # of processor time: a thread that is at one request for twice as long goes on without the baton
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
@@ -64,9 +66,8 @@ class ThreadedWorker(Worker):
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
-        self.threads, self.starting = dict[int, bool](), threading.Lock()  # by id: whether it waits in a request
+        self.threads = 0  # how many there are
         self.own = threading.local()  # `connection`: the one that this thread serves
-        self.idle = list[None]()  # an entry for each thread that waits for work
         self.is_over = False
         self.ends_s = math.inf  # when connections without a request end, because the worker stops
         self.wsgi: Any = None  # until it is loaded
@@ -76,6 +77,7 @@ class ThreadedWorker(Worker):
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         self.poller, self.queue_pipe = Poller(), os.pipe()
         self.poller.watch(self.queue_pipe[0])
+        self.baton = Baton(self.poller.wait, self._start_thread)
         super().init_process()
 
     # --- the main thread ---
@@ -87,19 +89,22 @@ class ThreadedWorker(Worker):
         for listener in self.sockets:
             listener.setblocking(False)
             self.poller.watch(listener.fileno())
+        signal.signal(signal.SIGPROF, lambda *_: None)  # it ends the pause of this thread, as every signal does
+        signal.setitimer(signal.ITIMER_PROF, KEPT_S, KEPT_S)
+        self.baton.take_away()  # for the first thread
         try:
             while self.alive:
-                self._start_thread()
                 self._look_after(LOOKED_EVERY_S)
             self._stop()
         finally:
             self.is_over = True
-            os.write(self.queue_pipe[1], b"\0")  # wakes a thread, which wakes the next
+            os.write(self.queue_pipe[1], b"\0")  # wakes the thread that waits for work, which wakes the next
 
     def _look_after(self, pause_s: float) -> None:
         """Pause; then tell the master that this worker is alive, and end connections whose time is over."""
         if select.select([self.PIPE[0]], [], [], pause_s)[0]:
             os.read(self.PIPE[0], 4_096)
+        self.baton.take_away()
         self.notify()
         if self.alive and self.ppid != os.getppid():
             self.log.info("Parent changed, shutting down: %s", self)
@@ -137,40 +142,28 @@ class ThreadedWorker(Worker):
 
     # --- threads ---
 
-    def _start_thread(self) -> None:
-        """Start a thread, unless one waits for work or there are enough."""
-        if self.idle or self.is_over:
-            return
-        with self.starting:
-            if self.idle or len(self.threads) >= min(self.cfg.threads, MAX_RUNNING + sum(self.threads.values())):
-                return
-            thread = threading.Thread(target=self._run)
-            self.idle.append(None)  # it will wait soon
-            try:
-                thread.start()
-            except RuntimeError:  # the system allows no more threads
-                self.idle.pop()
-            else:
-                self.threads[thread.ident or 0] = False
+    def _start_thread(self) -> bool:
+        """Start a thread, unless there are enough; the baton calls this, one thread at a time."""
+        if self.is_over or self.threads >= self.cfg.threads:
+            return False
+        try:
+            threading.Thread(target=self._run).start()
+        except RuntimeError:  # the system allows no more threads
+            return False
+        self.threads += 1
+        return True
 
     def _run(self) -> None:
-        own_id = threading.get_ident()
         try:
             while not self.is_over:
-                fd = self.poller.wait()
-                self.idle.pop()
-                try:
-                    self._start_thread()
-                    self._work(fd)
-                finally:
-                    self.threads[own_id] = False
-                    self.idle.append(None)
+                fd = self.baton.take()
+                self._work(fd)
         finally:  # after a fault another thread may start in its place
-            self.idle.pop()
-            with self.starting:
-                del self.threads[own_id]
+            with self.baton.lock:
+                self.threads -= 1
             if self.is_over:
                 self.poller.watch(self.queue_pipe[0])
+            self.baton.pass_on()
 
     def _work(self, fd: int) -> None:
         """Do what this descriptor was reported for, unless another thread has done so."""
@@ -278,10 +271,9 @@ class ThreadedWorker(Worker):
 
     def make_way(self) -> None:
         """Let others run, because this thread is about to wait: another thread, and another long request."""
-        if (own_id := threading.get_ident()) in self.threads:
-            self.threads[own_id] = True
-            self._start_thread()
-            self._put(*self.long.end(self.own.connection))
+        self.baton.pass_on()
+        if connection := getattr(self.own, "connection", None):
+            self._put(*self.long.end(connection))
 
     # --- one request ---
 
@@ -325,6 +317,7 @@ class ThreadedWorker(Worker):
             is_crowded = self.long.is_crowded(connection)
             if not (is_crowded or self.long.begin(connection)):
                 return None
+            self.baton.pass_on()
         return self._ask(connection, request, is_crowded)
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
@@ -374,6 +367,8 @@ class ThreadedWorker(Worker):
             if is_flushed and not answer.is_closed:
                 if answer.parts and not self.long.begin(connection):
                     return None
+                if answer.parts:
+                    self.baton.pass_on()
                 if answer.write_parts():
                     self._log(answer)
                 is_flushed = connection.is_flushed()

@@ -1,13 +1,10 @@
-"""Reports sockets that can be read or written, each once for each time it is watched.
-
-Any number of threads may wait at the same time.
-"""
+"""Reports sockets that can be read or written, each once for each time it is watched. One thread at a time waits."""
 
 import contextlib
 import select
 import selectors
-import threading
 
+MOST_AT_ONCE = 24  # each may keep a thread until they are committed together
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -25,18 +22,16 @@ class Epoll:
         except FileNotFoundError:
             self.epoll.register(fd, mask)
 
-    def wait(self) -> int:
-        """Wait for the next descriptor."""
-        while not (ready := self.epoll.poll(-1, 1)):
-            pass
-        return int(ready[0][0])
+    def wait(self) -> list[int]:
+        """Wait for descriptors; returns some of those that are ready."""
+        return [fd for fd, _ in self.epoll.poll(-1, MOST_AT_ONCE)]
 
 
 class Selector:
     """For other systems."""
 
     def __init__(self) -> None:
-        self.selector, self.waiting = selectors.DefaultSelector(), threading.Lock()
+        self.selector = selectors.DefaultSelector()
 
     def watch(self, fd: int, event: int = READ) -> None:
         """As `Epoll.watch`."""
@@ -44,15 +39,13 @@ class Selector:
             self.selector.unregister(fd)
         self.selector.register(fd, event)
 
-    def wait(self) -> int:
+    def wait(self) -> list[int]:
         """As `Epoll.wait`."""
-        with self.waiting:
-            while not (ready := self.selector.select()):
-                pass
-            fd = ready[0][0].fd
+        ready = [key.fd for key, _ in self.selector.select()[:MOST_AT_ONCE]]
+        for fd in ready:
             with contextlib.suppress(KeyError):
                 self.selector.unregister(fd)
-        return fd
+        return ready
 
 
 Poller = Epoll if hasattr(select, "epoll") else Selector

@@ -27,6 +27,10 @@ def make_way() -> None:
     """Called by a thread that may now wait for long, say for a provider or PostgreSQL; the server replaces this."""
 
 
+def let_others() -> None:
+    """Called by a thread before a commit, so that others that are ready can share it; the server replaces this."""
+
+
 class DatabaseRefused(SystemExit):
     """The database cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
 

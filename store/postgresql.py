@@ -18,7 +18,6 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from store import engine
 from store.engine import Cursor, DatabaseError, Part, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
     OUR_LOCKS,
@@ -132,7 +131,6 @@ def _begun(statement: str, values: Values, before: Sequence[tuple[str, Values]] 
     That runs again on another connection if this one turns out to be lost.
     """
     pool = _opened()
-    engine.make_way()
     for _ in range(pool.max_size + 1):
         try:
             connection = pool.getconn()

@@ -1,6 +1,6 @@
-"""The turn to write to an SQLite file: threads queue for one connection, and those in the queue share a commit.
+"""The turn to write to an SQLite file: threads take turns with one connection, and share its commits.
 
-store/sqlite.py makes transactions of it. Must not know the tables, a setting or the clock.
+store/sqlite.py makes transactions of it. Must not know the tables, a setting or the time of day.
 """
 
 import sqlite3
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from process import clock
 from store import engine
 from store.engine import DatabaseError, WriteFailed
 from store.sqlite_connection import run_on
@@ -15,6 +16,7 @@ from store.sqlite_connection import run_on
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
 STUCK_S = 0.1
+SLOW_S = 0.01  # a commit that takes longer: others go on meanwhile
 
 
 class Commit:
@@ -22,35 +24,30 @@ class Commit:
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
-        self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
-
-    def leave_open(self) -> None:
-        """Let another writer end it; only in this thread's turn."""
-        if self._open is None:
-            self._open = threading.Lock()
-            self._open.acquire()
+        self._open = threading.Lock()  # held until the end
+        self._open.acquire()
 
     def end(self, failure: WriteFailed | None) -> None:
         """The transaction is on the disk, or it failed."""
         self._failure = failure
-        if self._open:
-            self._open.release()
+        self._open.release()
 
     def failure(self) -> WriteFailed | None:
-        """Why it failed, if it did; waits for the end if it was left open."""
-        if self._open:
-            with self._open:
-                pass
+        """Why it failed, if it did; waits for the end."""
+        if not self._open.acquire(blocking=False):
+            engine.make_way()
+            self._open.acquire()
+        self._open.release()
         return self._failure
 
 
 class Writer:
-    """Serialises writers; queued writers share one commit (group commit).
+    """Serialises writers; those that are ready together share one commit (group commit).
 
-    A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
-    that one writes into the same transaction, behind a savepoint of its own; the last of the queue commits for all of
-    them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
-    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
+    A writer that finds no BEGIN open makes one, writes, passes the turn on, and lets other threads go first. What
+    they write belongs to the same transaction, behind a savepoint of each. The first to come back when nobody waits
+    for the turn commits for all. Each waits for that commit before it answers: nothing is acknowledged that is not on
+    the disk. A failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
@@ -66,6 +63,7 @@ class Writer:
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
         self.fails = False  # whether the last transaction could not be made
+        self.is_slow = False  # whether the last commit was
 
     def opened(self) -> sqlite3.Connection:
         """The connection that writes, opened if it is not open."""
@@ -122,8 +120,6 @@ class Writer:
 
         A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
         """
-        if self.turn.acquire(timeout=STUCK_S):
-            return True
         engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
@@ -143,19 +139,13 @@ class Writer:
             self.is_beginning = False
 
     def end_turn(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
-        try:
-            if not self.waiting:
-                self.end()
-            elif self.commit:
-                self.commit.leave_open()
-        finally:
-            self.turn.release()
-        if self.commit:
-            self.commit_if_due()
+        """Commit, once the threads that are ready or wait for their turn have written into the same transaction."""
+        self.turn.release()
+        engine.let_others()
+        self.commit_if_due()
 
     def commit_if_due(self) -> None:
-        """Commit if that was left to a thread that no longer waits for its turn."""
+        """Commit, unless that is left to a thread that waits for its turn."""
         while self.commit and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
@@ -169,7 +159,7 @@ class Writer:
             return
         try:
             if failure is None:
-                run_on(self.opened(), "COMMIT")
+                self._commit()
         except BaseException as error:
             failure = WriteFailed(str(error) or "the commit was interrupted")
             if not isinstance(error, DatabaseError):
@@ -181,6 +171,13 @@ class Writer:
             elif self.has_changes:  # an empty commit succeeds even on a full disk
                 self.fails = False
             commit.end(failure)
+
+    def _commit(self) -> None:
+        if self.is_slow:
+            engine.make_way()
+        began_s = clock.monotonic_s()
+        run_on(self.opened(), "COMMIT")
+        self.is_slow = clock.monotonic_s() - began_s > SLOW_S
 
     def give_up(self, error: BaseException, is_first: bool) -> None:
         """After an error, undo this thread's changes, or everybody's if nothing can be written; only in its turn.

@@ -50,6 +50,7 @@ MUST_NOT_IMPORT = {  # what a room must not know, though it is further down
     "push": ("models", "store"),
 }
 MAY_IMPORT_ALL_THE_SAME = {
+    ("store.sqlite_writer", "process.clock"),  # how long the disk takes
     ("web.prometheus", "store.database"),  # its size
     ("web.rest", "store.database"),  # AFTER_ALL, and whether the database answers
     ("dashboard.history", "store.database"),  # AFTER_ALL

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 from contextlib import closing
 from io import BytesIO
 
@@ -10,7 +11,7 @@ import pytest
 from core import pictures, pruning
 from process import clock
 from process.clock import DAY_MS
-from store import database, notification_days
+from store import database, engine, notification_days
 from tests.support import picture_files as files
 from tests.support.picture_files import ELSEWHERE
 
@@ -128,6 +129,24 @@ def test_a_full_account_is_told_so_and_nothing_is_kept(pro, monkeypatch):
 
 
 # --- whole or not at all ------------------------------------------------------------------------------------
+
+
+def test_others_go_on_while_a_picture_waits_until_another_is_stored(service, monkeypatch):
+    made_way, order = threading.Event(), []
+    monkeypatch.setattr(engine, "make_way", made_way.set)
+
+    def second():
+        with pictures.storing(database.EVERYBODY, at_once=True):
+            order.append("second")
+
+    with pictures.storing(database.EVERYBODY, at_once=True):
+        made_way.clear()
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert made_way.wait(10)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
 
 
 def test_a_picture_that_cannot_be_stored_leaves_no_notification(pro, monkeypatch):

@@ -1,4 +1,4 @@
-"""gunicorn's worker: what a slow or silent client can hold, and for how long; the log's lines."""
+"""gunicorn's worker: what a slow or silent client can hold, and for how long."""
 
 import json
 import logging
@@ -9,7 +9,6 @@ import socket
 import struct
 import threading
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
 
@@ -17,13 +16,14 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.sock import TCPSocket
 
-from process import clock, gunicorn_worker, logs
+from process import clock, gunicorn_worker
+from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.gunicorn_worker import KEPT, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
 from process.http_messages import Answer, Incoming
 from process.poller import Epoll as Poller
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, in_threads, join, serving
+from tests.support.server import PATIENCE_S, UNDELAYED_S, in_threads, join, serving
 
 
 @pytest.fixture
@@ -84,6 +84,7 @@ def idle():
     one.cfg.set("worker_connections", 2)
     one.poller, one.PIPE, one.queue_pipe = Poller(), os.pipe(), os.pipe()
     one.poller.watch(one.queue_pipe[0])
+    one.baton = Baton(one.poller.wait, lambda: False)
     yield one
     for connection in one.connections:
         connection.close()
@@ -98,7 +99,7 @@ def waits(worker, connection, state):
 
 def work(worker):
     """Do what comes next, as a thread does."""
-    worker._work(worker.poller.wait())
+    worker._work(worker.baton.take())
 
 
 def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
@@ -111,7 +112,7 @@ def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
         with socket.create_connection(listener.getsockname()) as first:
             work(idle)
             first.send(b"GET / HTTP/1.1")
-            fd = idle.poller.wait()
+            (fd,) = idle.poller.wait()
             (asked,) = idle.waiting.values()
             with socket.create_connection(listener.getsockname()):
                 del idle.waiting[fd]  # a thread has it
@@ -125,7 +126,7 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
     idle.listeners[fd] = listener
     idle.poller.watch(fd)
     with socket.create_connection(listener.getsockname()):
-        assert idle.poller.wait() == fd
+        assert idle.poller.wait() == [fd]
         listener.close()  # the main thread, just then
         idle.alive = False
         idle._work(fd)
@@ -548,61 +549,3 @@ def test_more_connections_than_there_may_be_files_stop_nothing(tmp_path):
         for connection in connections:
             connection.close()
         assert server.log.count("Booting worker") == 1 and "Errno" not in server.log
-
-
-def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(tmp_path):
-    with serving(tmp_path / "data", LOG_LEVEL="debug") as server:
-        key = server.wait_until_ready().owner_key()
-        server.send(key, "line\nbreak", "b")
-        server.raw(b"\x00\r\n\r\n")
-        server.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 9000 + b"\r\n\r\n")
-        server.request("POST", "/api/v1/nothing", "{", bearer(key))
-        assert server.terminate() == 0
-    lines = [json.loads(line) for line in server.log.splitlines()]
-    assert all({"time", "level", "message"} <= line.keys() for line in lines)
-    assert [line["status"] for line in lines if line.get("client") and line["method"] == "-"] == [400, 400]
-    (*_, failed) = [line for line in lines if line.get("client")]
-    assert (failed["status"], failed["method"], failed["route"]) == (404, "POST", "-")
-    assert len({line["request_id"] for line in lines if "request_id" in line}) == server.answered
-
-
-@each("text", ["a\nb", "a\r\nb", "\x1b[31m", "ü🔥\u2028", '"quoted"', "{}"])
-def test_no_text_adds_a_line_to_the_log(text):
-    record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
-    line = logs.JsonLines().format(record)
-    assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text
-
-
-@each("at", [1_790_000_000.0, 1_790_000_000.25, 1_790_000_059.9375])
-def test_a_line_has_its_time_in_utc_and_milliseconds(at):
-    record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "", (), None)
-    record.created, record.msecs = at, at % 1 * 1000
-    told = json.loads(logs.JsonLines().format(record))["time"]
-    assert told == datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
-
-
-@each("route", ["/api/v1/stats", "-", '/"quoted"/<a\\b>', "/ü🔥\u2028"])
-def test_the_access_log_has_the_format_of_all_records(route, moved_clock):
-    record = logging.LogRecord("gunicorn.access", logging.INFO, "", 0, "request", (), None)
-    record.created, record.msecs = moved_clock.ms / 1000, moved_clock.ms % 1000
-    told = {"request_id": "0123456789abcdef", "client": "2001:db8::1", "method": "GET", "route": route}
-    record.fields = {**told, "status": 200, "bytes": 345, "ms": 7}
-    environ = {"pocketbell.request": told["request_id"], "REMOTE_ADDR": told["client"], "REQUEST_METHOD": "GET"}
-    environ["pocketbell.route"] = route
-    line = logs.RequestLine(environ, 200, 345, 0.0071)
-    assert logs.JsonLines().format(line) == logs.JsonLines().format(record)
-
-
-@each(
-    "address",
-    [
-        *("/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/a/t0ken5ecret", "/app/setup/l1nk5ecret", "/%70/c0d5ecr"),
-        *("/app/phone/c0d5ecret", "/ping/u5ecret/fail", "/%61/t0ken5ecret", "/%73k_test_5ecret"),
-        *("/e/t0ken5ecret", "/e/t0ken5ecret/stop", "/i/t0ken5ecret"),
-    ],
-)
-def test_a_logged_address_has_no_key_code_or_link(address):
-    record = logging.LogRecord("gunicorn.error", logging.DEBUG, "", 0, "Invalid request line: %r", (address,), None)
-    assert logs.WithoutSecrets().filter(record)
-    said = record.getMessage()
-    assert said.startswith("Invalid request line: '") and "…" in said and "5ecr" not in said

@@ -1,4 +1,4 @@
-"""The threads that serve connections: there is always one that waits for the next, and each ends when it is told."""
+"""The threads that serve connections: one runs at a time, unless it waits or takes long, and each ends when told."""
 
 import logging
 import math
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
-from process import gunicorn_worker
+from process.baton import Baton
 from process.connections import Connection
 from process.gunicorn_worker import KEPT, ThreadedWorker
 from process.poller import Poller
@@ -27,6 +27,7 @@ def desk():
     worker.cfg.__dict__.update(threads=3)
     worker.poller, worker.queue_pipe, worker.max_bytes = Poller(), os.pipe(), 1_000_000
     worker.poller.watch(worker.queue_pipe[0])
+    worker.baton = Baton(worker.poller.wait, worker._start_thread)
     worker.log = SimpleNamespace(access=lambda *_: None)
     held, begun = threading.Event(), []
 
@@ -43,7 +44,7 @@ def desk():
         connection = Connection(ours)
         worker.connections.add(connection)
         worker._await(connection, KEPT, math.inf)
-    worker._start_thread()
+    worker.baton.take_away()
     yield SimpleNamespace(worker=worker, held=held, begun=begun, clients=[theirs for _, theirs in pairs])
     held.set()
     worker.is_over = True
@@ -68,26 +69,41 @@ def make_way_in_each_request(desk):
     desk.worker.wsgi = waits
 
 
-def test_a_request_starts_no_thread_where_one_waits(desk):
+def look_after(desk):
+    """Look often whether a thread keeps the baton, as the main thread does while any of them computes."""
+    while not desk.held.wait(0.001):
+        desk.worker.baton.take_away()
+
+
+def test_requests_one_after_another_need_one_thread(desk):
     desk.worker.cfg.__dict__.update(threads=200)
     desk.held.set()
     for _ in range(200):
         desk.clients[0].sendall(REQUEST)
         assert desk.clients[0].recv(1_000).endswith(b"ok")
-    assert 2 <= len(desk.worker.threads) < 20
+    assert desk.worker.threads == 1
 
 
-def test_while_threads_are_held_up_others_serve_and_never_more_than_allowed(desk):
-    for client in desk.clients:
+def test_a_thread_that_keeps_the_baton_loses_it_and_never_more_threads_than_allowed_serve(desk):
+    desk.clients[0].sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 1)
+    for client in desk.clients[1:]:
         client.sendall(REQUEST)
+    watch = threading.Thread(target=look_after, args=(desk,))
+    watch.start()
     wait_until(lambda: len(desk.begun) == 3)
-    assert len(desk.worker.threads) == 3 and not desk.worker.idle
-    desk.worker._start_thread()
-    assert len(desk.worker.threads) == 3
+    assert desk.worker.threads == 3 and not desk.worker.baton.holder
     desk.held.set()
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
-    wait_until(lambda: len(desk.worker.idle) == 3)
+    watch.join()
     assert len(desk.begun) == 5
+
+
+def test_a_thread_that_waits_for_work_keeps_the_baton(desk):
+    wait_until(lambda: desk.worker.baton.is_idle)
+    for _ in range(3):
+        desk.worker.baton.take_away()
+    assert desk.worker.threads == 1
 
 
 def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatch):
@@ -105,32 +121,58 @@ def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatc
     del desk.worker._work
     desk.clients[0].sendall(REQUEST)
     assert desk.clients[0].recv(1_000).endswith(b"ok")
-    assert len(desk.worker.threads) <= 3
+    assert desk.worker.threads == 1
 
 
-def test_many_that_start_a_thread_at_once_start_one(desk):
-    wait_until(lambda: desk.worker.threads)
-    desk.worker.idle.clear()
-    callers = [threading.Thread(target=desk.worker._start_thread) for _ in range(50)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join(PATIENCE_S)
-    assert len(desk.worker.threads) == 2
-    desk.worker.idle.append(None)  # for the first one
-
-
-def test_a_system_that_allows_no_more_threads_leaves_the_worker_as_it_is(desk, monkeypatch):
-    wait_until(lambda: desk.worker.threads)
-    desk.worker.idle.clear()
+def test_where_the_system_allows_no_more_threads_the_next_one_without_work_goes_on(desk, monkeypatch):
+    make_way_in_each_request(desk)
+    wait_until(lambda: desk.worker.baton.is_idle)
 
     def refused(self):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    desk.worker._start_thread()
-    assert len(desk.worker.threads) == 1 and desk.worker.idle == []
-    desk.worker.idle.append(None)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        for client in desk.clients[:2]:
+            client.sendall(REQUEST)
+        wait_until(lambda: desk.begun and not desk.worker.baton.holder)
+    assert desk.worker.threads == 1
+    desk.held.set()
+    assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients[:2])
+
+
+def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first():
+    """So the writes of all of them share a commit."""
+    found, order, over = iter([(1, 2, 3), (4,)]), [], threading.Event()
+    threads = []
+
+    def wait():
+        for numbers in found:
+            return numbers
+        order.append("waits")
+        assert over.wait(PATIENCE_S)
+        return (0,)
+
+    def run():
+        while number := baton.take():
+            order.append(number)
+            baton.let_others()
+            order.append(-number)
+        baton.pass_on()  # to the next, which ends, too
+
+    def start():
+        if not over.is_set():
+            threads.append(threading.Thread(target=run))
+            threads[-1].start()
+        return not over.is_set()
+
+    baton = Baton(wait, start)
+    baton.take_away()
+    wait_until(lambda: "waits" in order)
+    assert order == [1, 2, 3, -1, -2, -3, 4, -4, "waits"] and len(threads) == 3
+    over.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
 
 
 def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
@@ -174,28 +216,19 @@ def test_a_thread_that_is_about_to_wait_lets_another_long_request_begin(desk):
     wait_until(lambda: len(desk.begun) == 5)
 
 
-def test_only_so_many_threads_run_at_once_beside_those_that_wait(desk, monkeypatch):
-    monkeypatch.setattr(gunicorn_worker, "MAX_RUNNING", 2)
-    desk.worker.cfg.__dict__.update(threads=20)
-    for client in desk.clients[:3]:
-        client.sendall(REQUEST)
-    wait_until(lambda: len(desk.begun) == 2)
-    desk.worker._start_thread()
-    assert len(desk.worker.threads) == 2
-
-
-def test_a_thread_that_waits_in_a_request_counts_again_when_it_is_back(desk, monkeypatch):
-    monkeypatch.setattr(gunicorn_worker, "MAX_RUNNING", 1)
+def test_threads_that_wait_leave_the_baton_to_others(desk):
     desk.worker.cfg.__dict__.update(threads=20)
     make_way_in_each_request(desk)
-    for client in desk.clients[:3]:
+    for client in desk.clients:
         client.sendall(REQUEST)
-    wait_until(lambda: len(desk.begun) == 3)
+    wait_until(lambda: len(desk.begun) == 5)
     desk.held.set()
-    wait_until(lambda: len(desk.worker.idle) == len(desk.worker.threads))
-    assert not any(desk.worker.threads.values())
+    assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
+    wait_until(lambda: len(desk.worker.baton.resting) == desk.worker.threads - 1)
 
 
-def test_other_threads_than_the_workers_do_not_add_to_them(desk):
+def test_other_threads_than_the_workers_have_no_baton_to_pass_on(desk):
+    wait_until(lambda: desk.worker.baton.is_idle)
     desk.worker.make_way()
-    assert threading.get_ident() not in desk.worker.threads
+    desk.worker.baton.let_others()
+    assert desk.worker.threads == 1 and desk.worker.baton.is_idle

@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database, server_notes, sqlite, sqlite_writer
+from store import database, engine, server_notes, sqlite, sqlite_writer
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, break_the_commit, in_threads, look, put
 
@@ -120,6 +120,61 @@ def in_one_group(number, work):
 def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
     assert in_one_group(8, put) == ([], 1)
     assert look(opened, "SELECT count(*) FROM server_key") == [(8,)]
+
+
+def test_transactions_that_are_ready_at_the_same_time_are_committed_at_once(opened, monkeypatch):
+    """The server lets the others go first; here each waits until all four have written."""
+    commits, all_have_written = [], threading.Barrier(4)
+    monkeypatch.setattr(engine, "let_others", lambda: all_have_written.wait(10))
+    sqlite._writer.opened().set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
+
+    def write(n):
+        with database.transaction(database.EVERYBODY):
+            put(n)
+
+    assert in_threads(4, write) == []
+    assert (look(opened, "SELECT count(*) FROM server_key"), commits) == ([(4,)], ["COMMIT"])
+
+
+def test_others_go_on_during_a_commit_if_the_one_before_was_slow(opened, monkeypatch, moved_clock):
+    made_way, slow = [], [True, False, False]
+
+    def runs(connection, statement, values=()):
+        if statement == "COMMIT":
+            commits.append(len(made_way))
+            moved_clock.advance(2 * sqlite_writer.SLOW_S if slow[len(commits) - 1] else 0)
+        return run_on(connection, statement, values)
+
+    commits, run_on = [], sqlite_writer.run_on
+    monkeypatch.setattr(sqlite_writer, "run_on", runs)
+    monkeypatch.setattr(engine, "make_way", lambda: made_way.append(True))
+    for n in range(3):
+        with database.transaction(database.EVERYBODY):
+            put(n)
+    assert commits == [0, 1, 1]
+
+
+def test_others_go_on_while_a_thread_waits_for_a_commit_or_for_its_turn(opened, monkeypatch):
+    made_way, is_over = threading.Event(), threading.Event()
+    monkeypatch.setattr(engine, "make_way", made_way.set)
+    commit = sqlite_writer.Commit()
+    ends = threading.Thread(target=lambda: made_way.wait(10) and commit.end(None))
+    ends.start()
+    assert commit.failure() is None and made_way.is_set()
+    ends.join()
+    made_way.clear()
+
+    def hold(n):
+        with sqlite._writer.turn:
+            is_over.set()
+            assert made_way.wait(10)
+
+    def write(n):
+        assert is_over.wait(10)
+        with database.transaction(database.EVERYBODY):
+            put(n)
+
+    assert in_threads(2, lambda n: hold(n) if n == 0 else write(n)) == []
 
 
 def test_one_of_them_that_fails_takes_nothing_of_the_others_with_it(opened):
