@@ -371,7 +371,7 @@ CREATE TABLE heartbeat (
     grace_s INTEGER NOT NULL,
     priority INTEGER NOT NULL CHECK (priority BETWEEN 1 AND 5),
     state TEXT NOT NULL CHECK (state IN ('new', 'up', 'late', 'down', 'paused')),
-    last_ping_at INTEGER,                  -- of any kind but a start
+    last_ping_at INTEGER,                  -- a success or a failure: no start, no log
     deadline_at INTEGER,                   -- when 'up' becomes 'late', or 'late' 'down'; NULL in other states
     down_since INTEGER,                    -- NULL unless it is down, or was when it was paused
     created_at INTEGER NOT NULL,

@@ -54,8 +54,9 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     the one before has ended. SQLite has one writer whatever they name. Inside another transaction, it is a part of
     that one that can fail by itself, and names no account that the other one does not.
 
-    Unless `at_once`, a server gets its beginning with its first statement, which spares a trip: the next one that
-    names the account waits from then on. Until then, another process may write what has a later time.
+    Unless it begins `at_once`, a server gets its beginning with its first statement, which spares a trip: the next
+    one that names the account waits from then on. Until then, another process may write what has a later time. Both
+    are on the disk at their end.
     """
     if _is_patient:
         return _patient(partial(_engine.transaction, *account_seqs, at_once=at_once))

@@ -37,7 +37,8 @@ IS_OPEN_QUESTION = (
 )
 ALARM_STATE = "(SELECT state FROM alarm WHERE notification_seq = n.seq)"
 
-TEXTS = ("missing", "url", "tag", "actions", "acknowledge", "tags", "image", "picture")  # beside title and body
+# The texts beside title and body, whose bytes count, too.
+TEXTS = ("missing", "url", "tag", "actions", "acknowledge", "tags", "image", "picture")
 
 AGED_FROM = (  # when the notification n was made; one for later counts from when it is delivered
     "CASE WHEN n.deliver_at IS NULL THEN n.created_at"

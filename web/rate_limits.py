@@ -1,7 +1,8 @@
 """Every rate limit, and what each request counts against.
 
-Flask-Limiter decides, with a storage of our own (`web.moving_windows`), which is asked once for each request. With
-Redis the counts are there (`web.shared_windows`). Must not know handlers or SQL.
+The hits are in a storage of our own (`web.moving_windows`), with Redis there (`web.shared_windows`). `count` lets
+Flask-Limiter decide about a quota without words. About all else `MovingWindows.count` decides, in one call for all
+that a request counts against. Must not know handlers or SQL.
 """
 
 import math

@@ -170,7 +170,8 @@ def test_the_page_on_assistants_names_every_version():
 
 
 ARCHITECTURE = re.sub(r"```.*?```", "", (ROOT / "docs/architecture.md").read_text(), flags=re.S)
-OUR_PYTHON = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in (".venv", "tests")]
+APART = (".venv", "bench", "tests", "tools", "torture")
+OUR_PYTHON = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in APART]
 
 
 @each("path", sorted(set(re.findall(r"`([\w./-]+(?:\.(?:py|sql|md|yaml)|/))`", ARCHITECTURE))))
@@ -182,3 +183,15 @@ def test_the_functions_that_the_page_on_architecture_names_are_there():
     source = "".join(path.read_text() for path in OUR_PYTHON)
     named = set(re.findall(r"`(\w+)\(\)`", ARCHITECTURE))
     assert named and {name for name in named if f"def {name}(" not in source} == set()
+
+
+FILE = r"`([\w./-]+\.py)`"
+PLACED = {(name, path) for name, path in re.findall(rf"`(\w+(?:\(\))?)`\s+(?:in\s+|\(){FILE}", ARCHITECTURE)}
+PLACED |= {(name, path) for path, name in re.findall(rf"{FILE}\s+\(`(\w+(?:\(\))?)`\)", ARCHITECTURE)}
+
+
+@each("name, path", sorted(PLACED))
+def test_a_file_has_what_the_page_on_architecture_says_is_in_it(name, path):
+    function = name.removesuffix("()")
+    wanted = rf"\b{name}\b" if function == name else rf"^ *def {function}\("
+    assert re.search(wanted, (ROOT / path).read_text(), re.M)
