@@ -1,6 +1,6 @@
 """`make release`: the files of a release in `dist/`, after its upgrade from the release before was tried.
 
-The first call makes of "Unreleased" in CHANGELOG.md the release of `VERSION` in config.py. Commit that. The second
+The first call turns "Unreleased" in CHANGELOG.md into the release of `VERSION` in config.py. Commit that. The second
 call tries the upgrade, and writes the source archive, its hash and the tag's text. It neither tags nor uploads.
 """
 
