@@ -315,9 +315,10 @@ class ThreadedWorker(Worker):
         if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
             is_crowded = self.long.is_crowded(connection)
-            if not (is_crowded or self.long.begin(connection)):
-                return None
-            self.baton.pass_on()
+            if not is_crowded:
+                if not self.long.begin(connection):
+                    return None
+                self.baton.pass_on()
         return self._ask(connection, request, is_crowded)
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
