@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from process import clock, switching
+from process import clock
 from store import engine
 from store.database import transaction
 
@@ -22,13 +22,11 @@ def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
     """Call `piece`, a short transaction, until nothing is left or the time is up; whether anything is left."""
     engine.make_way()
     ends_s = clock.monotonic_s() + budget_s
-    while True:
-        with switching.often():
-            if not piece():
-                return False
+    while piece():
         if clock.monotonic_s() >= ends_s:
             return True
         _never.wait(PAUSE_S)
+    return False
 
 
 def for_each_account(found: Iterable[tuple[int, Found]], write: Callable[[int, list[Found]], object]) -> bool:

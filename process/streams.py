@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
 
-from process import clock, switching
+from process import clock
 from process.faults import log_fault
 
 MAX_STREAMS = 32
@@ -283,12 +283,11 @@ class Hub:
                 for stream in readable:
                     self._do(stream, stream.read)
                 began_s = clock.monotonic_s()
-                with switching.often():
-                    self._look_for_woken()
-                    if began_s - looked_s >= LOOKED_EVERY_S:
-                        looked_s = began_s
-                        self._look(self.streams, is_woken=False)
-                    self._write()
+                self._look_for_woken()
+                if began_s - looked_s >= LOOKED_EVERY_S:
+                    looked_s = began_s
+                    self._look(self.streams, is_woken=False)
+                self._write()
                 self.worked_s = clock.monotonic_s() - began_s
                 if not self.streams:
                     self.feed.close()

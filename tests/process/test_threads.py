@@ -91,8 +91,8 @@ def test_a_thread_that_keeps_the_baton_loses_it_and_never_more_threads_than_allo
         client.sendall(REQUEST)
     watch = threading.Thread(target=look_after, args=(desk,))
     watch.start()
-    wait_until(lambda: len(desk.begun) == 3)
-    assert desk.worker.threads == 3 and not desk.worker.baton.holder
+    wait_until(lambda: len(desk.begun) == 3 and not desk.worker.baton.holder)
+    assert desk.worker.threads == 3
     desk.held.set()
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
     watch.join()
