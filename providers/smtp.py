@@ -10,7 +10,6 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from threading import Timer
 from typing import Any, NamedTuple
 
@@ -38,25 +37,30 @@ class SmtpServer(NamedTuple):
 class _Bounded(smtplib.SMTP):
     """A connection that is cut when its time is over, however slowly the server answers."""
 
-    cut: Timer | None = None
+    sock: Any  # a socket: smtplib says that it may be None
     is_cut = False
 
-    def _get_socket(self, host: str, port: int, timeout: float) -> Any:
-        connected = socket.create_connection((host, port), min(CONNECT_TIMEOUT_S, timeout))
-        connected.settimeout(timeout)
-        self.cut = Timer(timeout, self._shut, (connected,))
+    def __init__(self, server: SmtpServer, timeout_s: float) -> None:
+        # Without a name to greet with, smtplib asks the DNS for this machine's, which may take long.
+        super().__init__(local_hostname=server.sender.rpartition("@")[2])
+        self.sock = socket.create_connection((server.host, server.port), min(CONNECT_TIMEOUT_S, timeout_s))
+        self.sock.settimeout(timeout_s)
+        self.cut = Timer(timeout_s, self._shut)
         self.cut.daemon = True
         self.cut.start()
-        return connected
 
-    def _shut(self, connected: socket.socket) -> None:
+    def encrypt(self, host: str) -> None:
+        """Use TLS from now on, and believe nothing that the server said before (RFC 3207, section 4.2)."""
+        trust = ssl.create_default_context(cafile=ca_file())
+        self.sock = trust.wrap_socket(self.sock, server_hostname=host, do_handshake_on_connect=False)
+        self.file = self.helo_resp = self.ehlo_resp = None
+        self.esmtp_features, self.does_esmtp = {}, False
+        self.sock.do_handshake()
+
+    def _shut(self) -> None:
         self.is_cut = True
         with suppress(OSError):
-            (self.sock or connected).shutdown(socket.SHUT_RDWR)  # STARTTLS puts another socket in its place
-
-
-class _BoundedTls(smtplib.SMTP_SSL, _Bounded):
-    """The same, encrypted from the first byte."""
+            self.sock.shutdown(socket.SHUT_RDWR)
 
 
 def send(server: SmtpServer, to: str, message: bytes, timeout_s: float) -> Answer:
@@ -115,18 +119,19 @@ def _fault(error: Exception) -> str:
 @contextmanager
 def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
     """A connection that is encrypted, if the server offers it, and signed in, if there is a user."""
-    trust = partial(ssl.create_default_context, cafile=ca_file())  # to read the file takes longer than all else
-    # Without a name to greet with, smtplib asks the DNS for this machine's, which may take long.
-    name: dict[str, Any] = {"local_hostname": server.sender.rpartition("@")[2], "timeout": timeout_s}
-    smtp = _BoundedTls(context=trust(), **name) if server.is_tls else _Bounded(**name)
+    smtp = _Bounded(server, timeout_s)
     try:
-        smtp._host = server.host  # type: ignore[attr-defined]  # whose certificate is checked: `connect` does not say
-        code, said = smtp.connect(server.host, server.port)
+        if server.is_tls:
+            smtp.encrypt(server.host)
+        code, said = smtp.getreply()
         if code != 220:
             raise smtplib.SMTPConnectError(code, said) if code < 400 else smtplib.SMTPResponseException(code, said)
         smtp.ehlo_or_helo_if_needed()
         if not server.is_tls and smtp.has_extn("starttls"):
-            smtp.starttls(context=trust())
+            code, said = smtp.docmd("STARTTLS")
+            if code != 220:
+                raise smtplib.SMTPResponseException(code, said)
+            smtp.encrypt(server.host)
             smtp.ehlo_or_helo_if_needed()
         elif not server.is_tls and server.user and server.host not in THIS_MACHINE:
             raise Unavailable(Answer(Outcome.CONFIGURATION, UNENCRYPTED))
@@ -140,6 +145,5 @@ def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
             raise TimeoutError from error
         raise
     finally:
-        if smtp.cut:
-            smtp.cut.cancel()
+        smtp.cut.cancel()
         smtp.close()

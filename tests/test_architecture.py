@@ -354,3 +354,28 @@ def test_no_module_but_its_own_names_a_push_provider(path):
     names -= {"email"}  # also the name of an account's address
     held = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)} & names
     assert held == set() or room_of(module_of(path)) == "providers"
+
+
+DOCUMENTED = {  # by their packages, although they begin with `_`: namedtuple, Peewee, Python's logging
+    *("_asdict", "_field_defaults", "_fields", "_make", "_replace"),
+    "_meta",
+    "_srcfile",
+}
+
+
+def test_no_private_name_of_a_package_is_used():
+    foreign = set()
+    for module, path in MODULES.items():
+        defined, used = set(DOCUMENTED), set()
+        for node in nodes_of(path):
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                    defined.add(name)
+                case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                    defined.add(name)
+                case ast.Attribute(attr=name) if name.startswith("_") and not name.startswith("__"):
+                    used.add(name)
+                case ast.ImportFrom():
+                    used |= {alias.name for alias in node.names if alias.name.startswith("_")}
+        foreign |= {(module, name) for name in used - defined}
+    assert foreign == set()

@@ -3,7 +3,6 @@
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response
 from flask.json.provider import DefaultJSONProvider
 
 from wire.json_text import as_json, json_bytes
@@ -36,7 +35,3 @@ class CompactJson(DefaultJSONProvider):
     def dumps(self, obj: Any, **kwargs: Any) -> str:
         """Encode with the encoder that everything else uses."""
         return as_json(obj)
-
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Build a response, which can have a cookie."""
-        return Response(json_bytes(self._prepare_response_obj(args, kwargs)) + b"\n", content_type=self.mimetype)
