@@ -37,17 +37,7 @@ class Model(peewee.Model):
     @classmethod
     def first(cls, condition: str, *values: object) -> Self | None:
         """The row for which this constant condition holds, or None; at a quarter of the cost of Peewee's `get`."""
-        return next(iter(cls.every(condition, *values)), None)
-
-    @classmethod
-    def every(cls, condition: str, *values: object) -> list[Self]:
-        """The rows for which this constant condition holds, which may end with their order and a limit."""
-        return list(cls.raw(f"SELECT * FROM {cls._meta.table_name} WHERE {condition}", *values))
-
-    @classmethod
-    def count_where(cls, condition: str, *values: object) -> int:
-        """For how many rows this constant condition holds."""
-        return select_number(f"SELECT count(*) FROM {cls._meta.table_name} WHERE {condition}", values) or 0
+        return next(iter(cls.raw(f"SELECT * FROM {cls._meta.table_name} WHERE {condition}", *values)), None)
 
     @classmethod
     def purge(cls, seqs: list[int]) -> None:
@@ -130,12 +120,12 @@ class Account(Model):
     @classmethod
     def all(cls) -> list["Account"]:
         """Every account, newest first."""
-        return cls.every("TRUE ORDER BY seq DESC")
+        return list(cls.select().order_by(cls.seq.desc()))
 
     @classmethod
     def exists(cls) -> bool:
         """Whether there is an account."""
-        return bool(select_number("SELECT EXISTS (SELECT 1 FROM account)"))
+        return bool(cls.select().exists())
 
 
 class ApiKey(Model):
@@ -166,7 +156,8 @@ class ApiKey(Model):
     @classmethod
     def live_names(cls, account_seq: int) -> set[str]:
         """The names of the keys that are not revoked."""
-        return {key.name for key in cls.every("account_seq = ? AND revoked_at IS NULL", account_seq)}
+        live = cls.select(cls.name).where(cls.account == account_seq, cls.revoked_at.is_null())
+        return {key.name for key in live}
 
     @classmethod
     def name_of(cls, seq: int) -> str:
@@ -200,14 +191,14 @@ class ApiKey(Model):
     @classmethod
     def count_live(cls, account_seq: int) -> int:
         """How many keys of the account are not revoked."""
-        return cls.count_where("account_seq = ? AND revoked_at IS NULL", account_seq)
+        return cls.select().where(cls.account == account_seq, cls.revoked_at.is_null()).count()
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["ApiKey"]:
         """The account's keys, newest first, with unwritten uses; of the revoked ones, the newest 1,000."""
-        live = cls.every("account_seq = ? AND revoked_at IS NULL", account_seq)
-        newest = "account_seq = ? AND revoked_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
-        keys = sorted([*live, *cls.every(newest, account_seq, MAX_LISTED_REVOKED)], key=lambda key: -key.seq)
+        mine = cls.select().where(cls.account == account_seq).order_by(cls.seq.desc())
+        live, revoked = mine.where(cls.revoked_at.is_null()), mine.where(cls.revoked_at.is_null(False))
+        keys = sorted([*live, *revoked.limit(MAX_LISTED_REVOKED)], key=lambda key: -key.seq)
         for key in keys:
             key.last_used_at = cls._used.get(key.seq, key.last_used_at)
         return keys
@@ -267,7 +258,7 @@ class Alert(Model):
     @classmethod
     def of_account(cls, account_seq: int) -> list["Alert"]:
         """Newest first."""
-        return cls.every("account_seq = ? ORDER BY seq DESC", account_seq)
+        return list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
 
     @classmethod
     def find(cls, account_seq: int, alert_id: str) -> "Alert | None":
@@ -348,7 +339,6 @@ class Device(Model):
     NOTE_DELIVERED = (
         "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ? AND token = ?"
     )
-    key_name: str | None = None  # of the devices of `of_account`
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
     ACTIVE = Query(
         ActiveDevice,
@@ -373,9 +363,9 @@ class Device(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Device"]:
-        """The account's devices that are not removed, newest first, with the names of the keys that added them."""
-        named = "SELECT d.*, (SELECT name FROM api_key WHERE seq = d.api_key_seq) AS key_name FROM device d"
-        return list(cls.raw(f"{named} WHERE account_seq = ? AND removed_at IS NULL ORDER BY seq DESC", account_seq))
+        """The account's devices that are not removed, newest first, with the keys that added them."""
+        present = cls.select(cls, ApiKey).join(ApiKey, peewee.JOIN.LEFT_OUTER)
+        return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
 
     @classmethod
     def find(cls, account_seq: int, device_id: str) -> "Device | None":
@@ -406,12 +396,13 @@ class Device(Model):
     @classmethod
     def count(cls, account_seq: int) -> int:
         """How many devices the account has that are not removed."""
-        return cls.count_where("account_seq = ? AND removed_at IS NULL", account_seq)
+        return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
     def count_all(cls, kind: str | None = None) -> int:
         """How many devices (of that kind) all accounts have, without removed ones."""
-        return cls.count_where("removed_at IS NULL AND kind = coalesce(?, kind)", kind)
+        of_kind = (cls.kind == kind,) if kind else ()
+        return cls.select().where(cls.removed_at.is_null(), *of_kind).count()
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:

@@ -136,8 +136,8 @@ def _of_devices(account: Account, devices: list[Device]) -> Iterator[Need]:
     for device in devices:
         if device.last_error:
             yield Need("device", device.name, "gets nothing", device.last_error.rstrip("."), device.last_error_at)
-        if device.key_name is not None and device.seq > account.known_device_seq:
-            why, key = "Added with the API key", device.key_name
+        if device.api_key and device.seq > account.known_device_seq:
+            why, key = "Added with the API key", device.api_key.name
             yield Need("new device", device.name, "gets your notifications", why, device.created_at, key=key)
 
 
