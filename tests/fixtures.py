@@ -5,10 +5,8 @@ import itertools
 import json
 import os
 import re
-from urllib.parse import quote
 
 import pytest
-import werkzeug.test
 import yaml
 from cryptography.hazmat.primitives import serialization
 
@@ -35,14 +33,6 @@ serialization.load_pem_private_key = functools.cache(serialization.load_pem_priv
 # The parser in C takes a tenth of the 0.7 s, and every worker reads the OpenAPI document.
 yaml.safe_load = functools.partial(yaml.load, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
-
-def _address(environ):
-    """What Flask's client keeps cookies for. Werkzeug's own takes six times as long, twice a request."""
-    host = re.sub(r":\d+$", "", environ["HTTP_HOST"])
-    return f"http://{quote(host, safe='')}{quote(environ['PATH_INFO'], encoding='latin-1')}"
-
-
-werkzeug.test.get_current_url = _address
 
 Server.start = Fork  # the imports take most of the time of a start
 
