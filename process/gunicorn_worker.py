@@ -33,14 +33,14 @@ from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
-KEPT_S = 0.02  # of processor time: a thread that is at one request for twice as long goes on without the baton
+KEPT_S = 0.02  # of processor time between two looks: a thread that is at the same request at both loses the baton
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-TOO_LARGE_HEAD = f"The request's head may have {SHORT_BYTES:,} bytes, and 100 fields of 8,190 bytes."
+TOO_LARGE_HEAD = f"The request's head is too large: at most {SHORT_BYTES:,} bytes, 100 headers, 8,190 bytes a header."
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
@@ -275,6 +275,13 @@ class ThreadedWorker(Worker):
         if connection := getattr(self.own, "connection", None):
             self._put(*self.long.end(connection))
 
+    def _begins_long(self, connection: Connection) -> bool:
+        """Go on without the baton at a long request, if it has its turn; else it waits for that without a thread."""
+        if not self.long.begin(connection):
+            return False
+        self.baton.pass_on()
+        return True
+
     # --- one request ---
 
     def _serve(self, connection: Connection) -> None:
@@ -315,10 +322,8 @@ class ThreadedWorker(Worker):
         if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
             is_crowded = self.long.is_crowded(connection)
-            if not is_crowded:
-                if not self.long.begin(connection):
-                    return None
-                self.baton.pass_on()
+            if not (is_crowded or self._begins_long(connection)):
+                return None
         return self._ask(connection, request, is_crowded)
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
@@ -366,10 +371,8 @@ class ThreadedWorker(Worker):
         try:
             is_flushed = connection.is_flushed()
             if is_flushed and not answer.is_closed:
-                if answer.parts and not self.long.begin(connection):
+                if answer.parts and not self._begins_long(connection):
                     return None
-                if answer.parts:
-                    self.baton.pass_on()
                 if answer.write_parts():
                     self._log(answer)
                 is_flushed = connection.is_flushed()
