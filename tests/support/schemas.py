@@ -2,10 +2,10 @@
 
 import re
 
+from store.engine import SCHEMA_VERSION
 from tests.support.server import ROOT
 
 SCHEMAS = sorted((ROOT / "tests/store/schemas").glob("*.sql"))
-NEWEST = int(SCHEMAS[-1].stem) + 1  # the number of schema.sql
 OLD_ROWS = """
 INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
  VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
@@ -49,11 +49,11 @@ OLD_PING = """
 INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
 INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
 """
-for later in range(11, NEWEST):
+for later in range(11, SCHEMA_VERSION):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
-for later in range(28, NEWEST):
+for later in range(28, SCHEMA_VERSION):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0);", " NULL, 0, 0, NULL);")
-for later in range(34, NEWEST):
+for later in range(34, SCHEMA_VERSION):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0, NULL);", " NULL, 0, 0, NULL, 0);")
 
 
