@@ -155,7 +155,7 @@ def test_others_go_on_during_a_commit_if_the_one_before_was_slow(opened, monkeyp
 
 
 def test_others_go_on_while_a_thread_waits_for_a_commit_or_for_its_turn(opened, monkeypatch):
-    made_way, is_over = threading.Event(), threading.Event()
+    made_way, is_held = threading.Event(), threading.Event()
     monkeypatch.setattr(engine, "make_way", made_way.set)
     commit = sqlite_writer.Commit()
     ends = threading.Thread(target=lambda: made_way.wait(10) and commit.end(None))
@@ -166,11 +166,11 @@ def test_others_go_on_while_a_thread_waits_for_a_commit_or_for_its_turn(opened, 
 
     def hold(n):
         with sqlite._writer.turn:
-            is_over.set()
+            is_held.set()
             assert made_way.wait(10)
 
     def write(n):
-        assert is_over.wait(10)
+        assert is_held.wait(10)
         with database.transaction(database.EVERYBODY):
             put(n)
 
