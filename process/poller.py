@@ -4,7 +4,7 @@ import contextlib
 import select
 import selectors
 
-MOST_AT_ONCE = 24  # each may keep a thread until they are committed together
+MOST_AT_ONCE = 24  # each may need a thread of its own until all of them are committed
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 

@@ -16,7 +16,7 @@ from store.sqlite_connection import run_on
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
 STUCK_S = 0.1
-SLOW_S = 0.01  # a commit that takes longer: others go on meanwhile
+SLOW_S = 0.01  # after a commit that took longer, others go on during the next one
 
 
 class Commit:

@@ -1,8 +1,8 @@
 """Every rate limit, and what each request counts against.
 
-The hits are in a storage of our own (`web.moving_windows`), with Redis there (`web.shared_windows`). `count` lets
-Flask-Limiter decide about a quota without words. About all else `MovingWindows.count` decides, in one call for all
-that a request counts against. Must not know handlers or SQL.
+The hits are in a storage of our own (`web.moving_windows`; with Redis, `web.shared_windows`). Flask-Limiter decides
+where a request counts against one quota and the refusal says no time to wait. Elsewhere the storage decides, in one
+call for all quotas of a request. Must not know handlers or SQL.
 """
 
 import math
