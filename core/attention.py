@@ -158,6 +158,6 @@ def _of_service(account: Account, devices: list[Device], is_secure: bool, now: i
         if kind in kinds:
             yield Need("provider", "", "Some devices get nothing", warning)
     if proxy := proxies.warning(now):
-        yield Need("proxy", "", "The addresses of proxies need a look", proxy)
+        yield Need("proxy", "", "The list of trusted proxies needs a correction", proxy)
     if not is_secure:
         yield Need("https", "", "Phones and other computers need https", "This page uses http.")

@@ -182,8 +182,8 @@ def _watched(settings: Settings) -> tuple[str, str]:
     if settings.heartbeat_url is None:
         return "look", "nothing notices when this service is down: set HEARTBEAT_URL (docs/watches.md)."
     if failure := health_ping.last_failure():
-        return "bad", f"HEARTBEAT_URL did not take the last call: {failure}."
-    return "ok", "HEARTBEAT_URL is called each minute while the service is well."
+        return "bad", f"The last call of HEARTBEAT_URL failed: {failure}."
+    return "ok", "HEARTBEAT_URL is called each minute while the service is healthy."
 
 
 def _redis(settings: Settings) -> tuple[str, str]:

@@ -77,7 +77,7 @@ def with_slug(account_seq: int, wanted: str) -> list[Beat]:
 def check_slug(wanted: str, found: list[Beat]) -> None:
     """`Refused`: (409) when several were found with the slug, (400) for a text that is no slug."""
     if len(found) > 1:
-        raise Refused(409, f"Ambiguous slug: {len(found)} heartbeats have names that lead to it. Rename one.")
+        raise Refused(409, f"Ambiguous slug: {len(found)} heartbeats have this slug. Rename one.")
     if not wanted or slug(wanted) != wanted:
         raise Refused(400, "A slug has lower-case letters, digits, hyphens and underscores, such as nightly-backup.")
 

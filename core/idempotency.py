@@ -79,7 +79,7 @@ def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnsw
     if known is None:
         return None
     if known.request_hash != request.request_hash:
-        raise Refused(400, "This Idempotency-Key came with another request before: use a new one.")
+        raise Refused(400, "This Idempotency-Key was already used for another request: use a new one.")
     if not known.is_answered and is_shared() and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
     return FirstAnswer(known.notification_id, known.status, known.created_at, content)

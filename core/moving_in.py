@@ -52,7 +52,7 @@ class NewHeartbeat(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to make, and a sentence for each thing that cannot come along."""
+    """What to make, and a sentence for each thing that is not imported."""
 
     keys: list[NewKey]
     heartbeats: list[NewHeartbeat]
@@ -130,7 +130,7 @@ def from_healthchecks(document: Row, now: int, time_zone: str) -> Plan:
     """A heartbeat for each check of `GET /api/v3/checks/`; `Refused` (400) if this is something else."""
     checks = document.get("checks")
     if not isinstance(checks, list) or not all(isinstance(one, dict) and "name" in one for one in checks):
-        raise Refused(400, "This is not what Healthchecks' /api/v3/checks/ answers: there is no list of checks.")
+        raise Refused(400, "This is not an answer of Healthchecks' /api/v3/checks/: there is no list of checks.")
     plan = Plan([], [], [])
     for place, one in enumerate(checks):
         try:

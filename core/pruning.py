@@ -80,7 +80,7 @@ def believes_clock(now: int) -> bool:
         return True
     if doubted is None or now < doubted:
         days = (now - believed) // DAY_MS
-        log.warning("The clock jumped %d days ahead: for a day, nothing is removed for its age.", days)
+        log.warning("The clock jumped %d days ahead: no old data is removed for a day.", days)
         server_notes.put(NOTE, json.dumps([believed, now]))
     return False
 

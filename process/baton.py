@@ -13,9 +13,9 @@ Waiting = tuple[int, threading.Lock]  # a thread's id, and what it waits for unt
 
 
 class Baton:
-    """The baton, the work that is ready for whoever has it, and the threads that wait for it.
+    """The baton, the work that is ready for its holder, and the threads that wait for it.
 
-    `wait` waits for work, of which each piece is a number. `start` starts a thread, which calls `take` again and
+    `wait` waits for work; each piece is a number. `start` starts a thread, which calls `take` again and
     again; it returns False if there are enough.
     """
 
@@ -68,7 +68,7 @@ class Baton:
                 self._pass()
 
     def take_away(self) -> None:
-        """Pass the baton on, if whoever has it has been at the same piece of work since the last call."""
+        """Pass the baton on, if its holder has worked on the same piece since the last call."""
         with self.lock:
             if self.begun == self.begun_before and not self.is_idle:
                 self._pass()

@@ -58,7 +58,7 @@ class Connection(socket.socket, Unreader):
 
     @property
     def rest(self) -> bytes:
-        """What was received, and not yet read."""
+        """The received bytes that were not read yet."""
         data: bytes = self.buf.getvalue()
         return data
 
@@ -108,12 +108,12 @@ class Connection(socket.socket, Unreader):
     # --- writing ---
 
     def write(self, data: bytes) -> None:
-        """Keep it, to be sent together with what follows."""
+        """Buffer data, to be sent together with what follows."""
         self.kept = self.kept[self.sent :] + data if self.kept else data
         self.sent = 0
 
     def is_flushed(self) -> bool:
-        """Send what the client takes at once; whether that was all that is kept. Raises `OSError`."""
+        """Send what the socket accepts at once; returns whether the buffer is empty. Raises `OSError`."""
         if self.kept:
             with contextlib.suppress(BlockingIOError):
                 self.sent += self.send(memoryview(self.kept)[self.sent :] if self.sent else self.kept)

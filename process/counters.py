@@ -73,8 +73,8 @@ def counted(what: str) -> dict[tuple[str, ...], int]:
 def share() -> None:
     """Add to Redis what this process counted since the last call, and learn what all processes counted.
 
-    After a time limit it is added again, although it may have arrived: a second may count double. What a Redis that
-    was emptied has forgotten is put there again, so that no count falls.
+    After a time limit it is added again, although it may have arrived: a second may count double. Counts that an
+    emptied Redis lost are restored, so that no counter decreases.
     """
     global _counts, _shared
     if _redis is None:
@@ -94,7 +94,7 @@ def share() -> None:
 
 
 def _told(redis: RedisClient, script: str, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
-    """What Redis has after this script was told these numbers; None if it does not answer."""
+    """The counts in Redis after running this script with these numbers; None if it does not answer."""
     parts = [part for key, number in numbers.items() for part in (json.dumps(key), number)]
     answer = redis.run(script, [redis.key("counts")], [LIFE_S, *parts])
     if answer is None:

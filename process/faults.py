@@ -53,7 +53,7 @@ def _take_outage() -> int | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and the ones that it was raised on top of: the first of all may say most."""
+    """The error and its chain of causes: the first cause may say most."""
     while error is not None:
         yield error
         error = error.__context__
@@ -64,5 +64,5 @@ def _may_be_shown(error: BaseException) -> bool:
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Whether it is `WriteFailed`, which this room does not know."""
+    """Whether it is `WriteFailed`, which this package does not know."""
     return (type(error).__module__, type(error).__name__) == ("peewee", "OperationalError")

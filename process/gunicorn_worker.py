@@ -440,7 +440,7 @@ class ThreadedWorker(Worker):
         return not (request.body.failed or request.unreader.is_over)
 
     def _refuse(self, connection: Connection, status: int, sentence: str) -> None:
-        """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""
+        """Answer invalid HTTP with an error in our format, without quoting it: it may contain a key or a code."""
         body = json.dumps(rest_body(Refused(status, sentence))).encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -166,7 +166,7 @@ class Answer:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the connection may serve another request: it has time left, and this answer's end can be told."""
+        """Whether the connection may serve another request: it has time left, and this answer's end is clear."""
         can_tell = self.is_bodiless or self.is_chunked or self.length is not None
         return self.may_keep and can_tell and not self.connection.is_over
 

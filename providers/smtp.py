@@ -83,12 +83,12 @@ def _answer(server: SmtpServer, timeout_s: float, use: Any) -> Answer:
     except smtplib.SMTPRecipientsRefused as refused:
         return _meaning(*next(iter(refused.recipients.values())))
     except smtplib.SMTPAuthenticationError as refused:
-        answered = f"The mail server refused name or password ({refused.smtp_code}). Check SMTP_URL."
+        answered = f"The mail server refused the name or password ({refused.smtp_code}). Check SMTP_URL."
         return Answer(Outcome.CONFIGURATION, answered)
     except smtplib.SMTPResponseException as refused:
         return _meaning(refused.smtp_code, refused.smtp_error)
     except smtplib.SMTPNotSupportedError:
-        return Answer(Outcome.CONFIGURATION, "The mail server takes no password. Check SMTP_URL.")
+        return Answer(Outcome.CONFIGURATION, "The mail server does not accept passwords. Check SMTP_URL.")
     except ssl.SSLCertVerificationError:
         return Answer(Outcome.CONFIGURATION, f"{NOT_OURS}its certificate is not trusted.")
     except (smtplib.SMTPException, OSError) as error:

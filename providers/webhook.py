@@ -92,7 +92,7 @@ class Webhook(Provider[Hosts]):
         hops = push.message.content.hops or 0
         if hops >= MAX_HOPS:
             return Answer(
-                Outcome.REFUSED, f"It came through {MAX_HOPS} services like this one: it goes to no webhook."
+                Outcome.REFUSED, f"It came through {MAX_HOPS} services like this one, so it goes to no webhook."
             )
         address = address_of(push.token)
         fault = self._fault(address) if address else NOT_TAKEN

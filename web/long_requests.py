@@ -16,4 +16,4 @@ def takes_long(method: str, path: str) -> bool:
 def check_crowd(environ: dict[str, Any]) -> None:
     """Refuse (503) a long request if too many others wait already."""
     if environ.get("pocketbell.is_crowded"):
-        raise Refused(503, "Too many lists, pages or downloads are asked for at once.", retry_after_s=5)
+        raise Refused(503, "Too many lists, pages or downloads are requested at once.", retry_after_s=5)

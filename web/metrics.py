@@ -67,7 +67,7 @@ def _after() -> tuple[str, str]:
     try:
         project, metric = urlsafe_b64decode(cursor).decode().split("\0")
     except ValueError:
-        raise Refused(400, "cursor is not one that this service gave.") from None
+        raise Refused(400, "cursor was not issued by this service.") from None
     return project, metric
 
 

@@ -333,7 +333,7 @@ def _before(fields: Mapping[str, Any]) -> int:
     seq = f"{cursor}.".split(".")[1]
     # `unsign` would take other spellings of the signature, which covers the account, too
     if not compare_digest(_cursor(seq).encode(), cursor.encode()):
-        raise Refused(400, "cursor is not one that this service gave to this account.")
+        raise Refused(400, "cursor was not issued to this account by this service.")
     return int(seq)
 
 

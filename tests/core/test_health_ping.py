@@ -147,9 +147,9 @@ def test_the_doctor_says_whether_a_heartbeat_url_is_set(service, watched, watche
         return next(one[1:] for one in doctor.examine(watched.settings) if one.check == "watched")
 
     assert doctor.CHECKS["watched"](service.settings)[0] == "look"
-    assert seen() == ("ok", "HEARTBEAT_URL is called each minute while the service is well.")
+    assert seen() == ("ok", "HEARTBEAT_URL is called each minute while the service is healthy.")
     watcher.says.append("410 Gone")
     health_ping.ping()
-    assert seen() == ("bad", "HEARTBEAT_URL did not take the last call: it answered 410.")
+    assert seen() == ("bad", "The last call of HEARTBEAT_URL failed: it answered 410.")
     health_ping.ping()
     assert seen()[0] == "ok"

@@ -264,7 +264,7 @@ def test_doctor_connects_and_signs_in_and_mails_nothing(service, mail_server):
 @each(
     "behaves, at, said",
     [
-        ("535", "AUTH", "The mail server refused name or password (535). Check SMTP_URL."),
+        ("535", "AUTH", "The mail server refused the name or password (535). Check SMTP_URL."),
         ("554", "greeting", "The mail server answered 554 (Not today)."),
         ("closes", "", "The mail server could not be reached: it closed the connection."),
     ],

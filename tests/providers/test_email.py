@@ -247,7 +247,7 @@ def test_a_refused_password_is_the_operators_fault(mail_server):
     answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"", 5)
     assert (answer.outcome.value, answer.error) == (
         "configuration",
-        "The mail server refused name or password (535). Check SMTP_URL.",
+        "The mail server refused the name or password (535). Check SMTP_URL.",
     )
 
 

@@ -444,7 +444,7 @@ def test_keys_are_listed_without_their_secret_part(owner, service):
         ("list_notifications", {"limit": True}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"limit": [1]}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"cursor": 1}, "cursor must be a string."),
-        ("list_notifications", {"cursor": "x"}, "cursor is not one that this service gave to this account."),
+        ("list_notifications", {"cursor": "x"}, "cursor was not issued to this account by this service."),
         ("list_notifications", {"search": "s" * 201}, "search is longer than 200 characters."),
         ("list_notifications", {"search": ["s"]}, "search must be a string."),
         ("get_notification", {}, "id is required."),
