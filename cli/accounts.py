@@ -40,7 +40,7 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 @click.option("--admin", is_flag=True, help="Make the account an administrator.")
 @click.option("--mail", is_flag=True, help="Mail the link, too.")
 def invite(email: str, plan: str | None, admin: bool, mail: bool) -> None:
-    """Let somebody in: print a one-time link, good for 7 days, with which they set a password and sign in.
+    """Invite somebody: print a one-time link, valid for 7 days, to set a password and sign in.
 
     Inviting the same address again voids the earlier link.
     """
@@ -59,7 +59,7 @@ def disable_account(disabled: Account) -> None:
 @account.command("enable")
 @of_account
 def enable_account(enabled: Account) -> None:
-    """Let a disabled account work again. Its browsers have to sign in."""
+    """Enable a disabled account. Its browsers have to sign in again."""
     people.enable(enabled.seq, clock.now_ms())
     click.echo(f"{line(enabled.email)} is enabled.")
 

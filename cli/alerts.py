@@ -20,9 +20,9 @@ IN_QUIET_HOURS = {
     "urgent": "urgent passes quiet hours",
     "ignore": "ignores quiet hours",
 }
-URGENT_PASSES = "Push what is urgent during quiet hours, too."
-REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
-MUTE_BUTTON = "Give its pushes a button that mutes it for an hour."
+URGENT_PASSES = "Push urgent notifications during quiet hours, too."
+REPEAT_URGENT = "Repeat urgent notifications until acknowledged."
+MUTE_BUTTON = "Add a button to its notifications that mutes it for an hour."
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -36,7 +36,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--tag", "tag_template", help="Template for the tag: the newest replaces earlier ones."),
         click.option("--image", "image_template", help="Template for the https address of a picture to show."),
         click.option(
-            "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace what has their tag."
+            "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace those with their tag."
         ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
         click.option("--mute-button/--no-mute-button", "has_mute_button", default=None, help=MUTE_BUTTON),

@@ -58,7 +58,7 @@ class ImportCommand(FirstCommand):
 @click.command("import", cls=ImportCommand)
 @click.argument("file", type=CallersPath())
 def import_file(file: Path) -> None:
-    """Fill an empty database, which the settings name, from the backup FILE: with all of it or nothing."""
+    """Import the backup FILE into the empty database that the settings name: all of it or nothing."""
     has_secret = click.get_current_context().meta[FOUND]
     moved = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
     brought = ", ".join(counted(moved.counts[table], word) for table, word in SHOWN)

@@ -17,7 +17,7 @@ from wire.errors import Refused
 @click.option("--dry-run", is_flag=True, help="Print the changes, and make none.")
 @click.option("--prune", is_flag=True, help="Remove the alerts, heartbeats and rules that FILE does not name.")
 def apply_file(owner: Account, file: Path, dry_run: bool, prune: bool) -> None:
-    """Make alerts, heartbeats, rules and the account's settings as FILE (TOML) says.
+    """Apply the alerts, heartbeats, rules and account settings in FILE (TOML).
 
     Prints a line for each change. Makes all changes or none. FILE may be -, for standard input.
     """

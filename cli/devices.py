@@ -24,12 +24,12 @@ def role_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a channel's role, and the least priority that a device gets."""
     return with_options(
         command,
-        click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Whether a channel gets everything."),
+        click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Get everything, or be a fallback."),
         click.option(
             "--after",
             type=click.IntRange(MIN_AFTER_S, MAX_AFTER_S),
             metavar="SECONDS",
-            help="When a fallback gets what nothing else has.",
+            help="Time until a fallback gets what no other device has.",
         ),
         click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
     )
@@ -50,8 +50,8 @@ def _fields(after: int | None, min_priority: str | None, **others: str | None) -
 def add_device(owner: Account, kind: str, token: str | None, **options: Any) -> None:
     """Add a device and print its id.
 
-    A device of the ntfy app takes no TOKEN: the address to subscribe to is printed instead. That of a webhook is an
-    address; a second line has the secret that signs the requests of a generic one.
+    The ntfy app takes no TOKEN: the address to subscribe to is printed instead. A webhook's TOKEN is its address;
+    for a generic webhook, a second line has the secret that signs its requests.
     """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")

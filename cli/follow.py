@@ -13,7 +13,7 @@ from web import shapes
 
 WHAT = "alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 
-follow = Group("follow", help="Share what you are notified of, and follow what others share.")
+follow = Group("follow", help="Share your notifications, and follow those of others.")
 
 
 @follow.command("invite")
@@ -82,6 +82,6 @@ def decline(owner: Account, followed_id: str) -> None:
 @of_account
 @click.argument("followed_id", metavar="ID")
 def leave(owner: Account, followed_id: str) -> None:
-    """Stop following. What still repeats or is held is deleted; the rest stays in the history."""
+    """Stop following. Repeating and held notifications are deleted; the rest stays in the history."""
     one = followers.leave(owner, followed_id, clock.now_ms())
     click.echo(line(f"Left the {one.what} {one.name} of {one.owner}."))

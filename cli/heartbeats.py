@@ -14,7 +14,7 @@ from store import heartbeats as stored_heartbeats
 from store.heartbeats import Beat
 from web import shapes
 
-heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that ping, or you are told.")
+heartbeat = Group("heartbeat", help="Manage heartbeats, which notify you of missing pings.")
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -69,7 +69,7 @@ def set_heartbeat(owner: Account, heartbeat_id: str, **settings: Any) -> None:
 @of_account
 @click.argument("heartbeat_id")
 def pause_heartbeat(owner: Account, heartbeat_id: str) -> None:
-    """Expect no pings until it is resumed."""
+    """Pause a heartbeat: expect no pings until it is resumed."""
     paused = heartbeats.pause_heartbeat(owner.seq, heartbeat_id, clock.now_ms())
     click.echo(line(f"Paused the heartbeat {paused.name}."))
 
@@ -78,7 +78,7 @@ def pause_heartbeat(owner: Account, heartbeat_id: str) -> None:
 @of_account
 @click.argument("heartbeat_id")
 def resume_heartbeat(owner: Account, heartbeat_id: str) -> None:
-    """Expect pings again, from now on."""
+    """Resume a heartbeat: expect pings from now on."""
     resumed = heartbeats.resume_heartbeat(owner.seq, heartbeat_id, clock.now_ms())
     click.echo(line(f"Resumed the heartbeat {resumed.name}."))
 

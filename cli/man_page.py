@@ -12,7 +12,7 @@ DESCRIPTION = (
     " Settings are environment variables, or lines NAME=value of a file .env; the documentation, which the service"
     " serves under /docs/readme, lists them."
 )
-STATUS = "0 if it did what was asked, 1 if not (the reason is one line on standard error), 2 for a wrong use."
+STATUS = "0 on success, 1 after an error (one line on standard error), 2 after a usage error."
 
 
 @click.command("man")
@@ -25,7 +25,7 @@ def print_man_page(ctx: click.Context) -> None:
 
 def _page(program: click.Command, name: str) -> Iterator[str]:
     yield f'.TH {name.upper()} 1 "" "Pocketbell {VERSION}"'
-    yield from (".SH NAME", f"{name} \\- notification service of your own", ".SH SYNOPSIS")
+    yield from (".SH NAME", f"{name} \\- self-hosted notification service", ".SH SYNOPSIS")
     yield from (f".B {name}", "[OPTIONS] COMMAND [ARGUMENTS]", ".SH DESCRIPTION", _plain(DESCRIPTION), ".SH COMMANDS")
     for path, command in _commands(program, name):
         yield from _command(path, command)

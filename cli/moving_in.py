@@ -23,7 +23,7 @@ with_dry_run = click.option("--dry-run", is_flag=True, help="Print what would be
 def import_ntfy(account: Account, file: Path, dry_run: bool) -> None:
     """Make API keys for the users and tokens of ntfy. FILE is its auth-file, such as /var/lib/ntfy/user.db.
 
-    Prints a line for each key, with the key, and one for each thing that cannot come along. Makes all or nothing.
+    Prints a line for each key, with the key, and one for each thing that is not imported. Imports all or nothing.
     """
     tables = read(file, moving_in.OF_NTFY, "an auth-file of ntfy")
     _make(account, moving_in.from_ntfy(tables, clock.now_ms()), dry_run)
@@ -36,7 +36,7 @@ def import_ntfy(account: Account, file: Path, dry_run: bool) -> None:
 def import_gotify(account: Account, file: Path, dry_run: bool) -> None:
     """Make API keys for the applications of Gotify. FILE is its SQLite database, such as data/gotify.db.
 
-    Prints a line for each key, with the key, and one for each thing that cannot come along. Makes all or nothing.
+    Prints a line for each key, with the key, and one for each thing that is not imported. Imports all or nothing.
     """
     tables = read(file, moving_in.OF_GOTIFY, "a database of Gotify")
     _make(account, moving_in.from_gotify(tables), dry_run)
@@ -47,10 +47,10 @@ def import_gotify(account: Account, file: Path, dry_run: bool) -> None:
 @click.argument("file", type=CallersPath(allow_dash=True))
 @with_dry_run
 def import_healthchecks(account: Account, file: Path, dry_run: bool) -> None:
-    """Make heartbeats of the checks of Healthchecks, with their UUIDs. FILE has the answer of its API, or is -.
+    """Make heartbeats from Healthchecks' checks, with their UUIDs. FILE is its API's answer, or - for standard input.
 
     curl -H "X-Api-Key: KEY" https://HOST/api/v3/checks/ prints it. Prints a line for each heartbeat, and one for each
-    thing that cannot come along. Makes all or nothing.
+    thing that is not imported. Imports all or nothing.
     """
     text = piped("the answer", most=-1).encode() if file == PIPE else file.read_bytes()
     plan = moving_in.from_healthchecks(parse_json(text), clock.now_ms(), account.time_zone)

@@ -23,8 +23,8 @@ WHAT = "all|alert:NAME|key:NAME|heartbeat:NAME|rule:METRIC"
 @click.argument("duration", required=False)
 @click.option("--until", metavar="TIME", help="Instead of DURATION: 2026-11-21T07:00, or Unix milliseconds.")
 @click.option("--cron", metavar="'0 2 * * sun'", help="Mute for DURATION at these times, in the account's time zone.")
-@click.option("--history", is_flag=True, help="Keep what comes in the history alone, instead of a digest at the end.")
-@click.option("--urgent-too", "urgent", is_flag=True, help="Mute what is urgent, too.")
+@click.option("--history", is_flag=True, help="Only record notifications in the history: no digest at the end.")
+@click.option("--urgent-too", "urgent", is_flag=True, help="Mute urgent notifications, too.")
 def mute(
     owner: Account, what: str, duration: str | None, until: str | None, cron: str | None, history: bool, urgent: bool
 ) -> None:
