@@ -156,7 +156,7 @@ def add_fetching() -> Page:
 def test_device(device_id: str) -> Page:
     """POST /app/devices/{id}/test."""
     if mail_addresses.test(current().account, device_id, clock.now_ms()):
-        return page.back_to(DEVICES, "The test is on its way. If it does not come, this page will say why.")
+        return page.back_to(DEVICES, "The test is on its way. If it does not arrive, this page will say why.")
     begun_s = clock.monotonic_s()
     answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:

@@ -20,7 +20,7 @@ def create_mute() -> Page:
     account, form, now = current().account, request.form, clock.now_ms()
     if "duration" not in form:
         mutes.mute_for_an_hour(account.seq, mutes.subject_of(account, form.get("what", "")), now)
-        return page.back_to(page.asked_for("back", QUIET), "Muted for an hour. What comes is held.")
+        return page.back_to(page.asked_for("back", QUIET), "Muted for an hour. Notifications are held until then.")
     what, duration, cron = (form.get(name, "") for name in ("what", "duration", "cron"))
     typed = NewMute(what, duration, cron, "urgent" in form, "history" in form)
     try:

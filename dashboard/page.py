@@ -71,7 +71,7 @@ class Problem(NamedTuple):
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
 NO_PAGE = "This page does not exist, or what it showed was deleted."
-NOT_A_PAGE = "There is no page at this address: it takes what the forms of other pages send."
+NOT_A_PAGE = "There is no page at this address: it only accepts the forms of other pages."
 KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
 BEFORE_HIT = 80  # characters of an excerpt before the first hit
 FORMULA = tuple("=+-@＝＋－＠")

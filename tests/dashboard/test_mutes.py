@@ -62,7 +62,7 @@ def test_the_form_mutes_for_a_duration_with_its_options(owner, caller, senders, 
     assert "Muted everything until today 12:00." in page.text and "Everything" in page.section("Mutes")
     sent = {"what": "all", "duration": "1h", "cron": "0 2 * * sun", "urgent": "1", "history": "1"}
     page = owner.done("/app/mutes", sent, leads_to=QUIET)
-    assert "Sundays at 02:00 for 1 h, to the history alone, urgent too" in page.section("Mutes")
+    assert "Sundays at 02:00 for 1 h, only to the history, urgent too" in page.section("Mutes")
     again, once = listed(caller)
     assert (again["cron"], again["mode"], again["urgentPasses"]) == ("0 2 * * sun", "history", False)
     assert (once["until"], once["mode"], once["urgentPasses"]) == (moved_clock.ms + 2 * HOUR_S * 1000, "hold", True)
