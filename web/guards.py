@@ -211,8 +211,12 @@ def _client() -> proxies.Address | None:
 
 
 def origin() -> str:
-    """The origin of this service as its client sees it."""
-    return current().settings.base_url or request.host_url.rstrip("/")
+    """The origin of this service as its client sees it; what it listens on if `Host` holds no address."""
+    settings = current().settings
+    try:
+        return settings.base_url or (request.host_url.rstrip("/") if request.host else settings.local_url)
+    except ValueError:  # Werkzeug takes "[::::1]" for a host, but makes no address of it
+        return settings.local_url
 
 
 def visitor() -> None:

@@ -1,5 +1,6 @@
 """The API reference (docs/openapi.yaml) is valid and complete, and generators of client libraries can read it."""
 
+import json
 import re
 import shlex
 from itertools import pairwise
@@ -7,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from jsonschema import Draft202012Validator
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 import app
 import config
@@ -267,6 +269,18 @@ def test_numbers_in_the_documents_sentences_are_those_of_the_code():
 def test_the_json_is_the_document_with_the_address_that_it_was_asked_at(service):
     answer = service.client.get("/openapi.json", base_url="http://bell.test:8000")
     assert answer.json == {**DOCUMENT, "servers": [{"url": "http://bell.test:8000"}]}
+
+
+@each("host", ["[::::1]", "bell.test:65536", "my_bell", "a b"])
+def test_with_a_host_header_that_holds_no_address_the_json_says_where_the_service_listens(host, service, owner):
+    def answered(method, path, **more):  # the test client makes an address of the header itself
+        headers = {"Host": host, "Authorization": f"Bearer {owner.key}"}
+        environ = EnvironBuilder(path, method=method, headers=headers, **more).get_environ()
+        body, status, _ = run_wsgi_app(service.app, environ)
+        return status[:3], json.loads(b"".join(body))
+
+    assert answered("GET", "/openapi.json")[1]["servers"] == [{"url": "http://127.0.0.1:8000"}]
+    assert answered("POST", "/news", data="hi")[0] == "200"
 
 
 def test_the_json_says_base_url_where_it_is_set(make_service):
