@@ -12,7 +12,7 @@ from gunicorn.config import Config
 
 from process.baton import Baton
 from process.connections import Connection
-from process.gunicorn_worker import KEPT, ThreadedWorker
+from process.gunicorn_worker import KEPT, UNSENT, ThreadedWorker
 from process.poller import Poller
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -25,7 +25,7 @@ def desk():
     worker = ThreadedWorker(1, os.getppid(), [], None, 30, Config(), logging.getLogger())
     worker.cfg.set("threads", 3)
     worker.cfg.__dict__.update(threads=3)
-    worker.poller, worker.queue_pipe, worker.max_bytes = Poller(), os.pipe(), 1_000_000
+    worker.poller, worker.queue_pipe, worker.PIPE, worker.max_bytes = Poller(), os.pipe(), os.pipe(), 1_000_000
     worker.poller.watch(worker.queue_pipe[0])
     worker.baton = Baton(worker.poller.wait, worker._start_thread)
     worker.log = SimpleNamespace(access=lambda *_: None)
@@ -70,9 +70,9 @@ def make_way_in_each_request(desk):
 
 
 def look_after(desk):
-    """Look often whether a thread keeps the baton, as the main thread does while any of them computes."""
-    while not desk.held.wait(0.001):
-        desk.worker.baton.take_away()
+    """Do the main thread's work, which is to look often whether a thread keeps the baton."""
+    while not desk.held.is_set():
+        desk.worker._look_after(0.001)
 
 
 def test_requests_one_after_another_need_one_thread(desk):
@@ -104,6 +104,16 @@ def test_a_thread_that_waits_for_work_keeps_the_baton(desk):
     for _ in range(3):
         desk.worker.baton.take_away()
     assert desk.worker.threads == 1
+
+
+def test_a_thread_that_goes_from_one_request_to_the_next_keeps_the_baton():
+    baton = Baton(lambda: range(1, 9), lambda: False)
+    for number in range(1, 9):
+        assert baton.take() == number
+        baton.take_away()
+        assert baton.holder == threading.get_ident()
+    baton.take_away()
+    assert not baton.holder
 
 
 def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatch):
@@ -186,6 +196,30 @@ def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
     desk.held.set()
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
     wait_until(lambda: not desk.worker.long.running)
+
+
+def test_a_download_that_goes_on_after_a_pause_waits_for_its_turn(desk):
+    answers = desk.worker.wsgi
+
+    def application(environ, start):
+        if environ["PATH_INFO"] != "/download":
+            return answers(environ, start)
+        start("200 OK", [])
+        return iter([b"x" * 20_000] * 100)
+
+    application.takes_long = lambda method, path: True
+    desk.worker.wsgi = application
+    desk.clients[0].sendall(REQUEST.replace(b"/ ", b"/download "))
+    wait_until(lambda: UNSENT in [one.state for one in desk.worker.connections])
+    for client in desk.clients[1:3]:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 2)
+    received = desk.clients[0].recv(2_000_000)
+    wait_until(lambda: desk.worker.long.waiting)
+    desk.held.set()
+    while not received.endswith(b"\r\n0\r\n\r\n"):
+        received += desk.clients[0].recv(2_000_000)
+    assert received.count(b"x") == 2_000_000
 
 
 def test_a_long_request_before_which_enough_others_wait_is_left_to_the_application_to_refuse(desk, monkeypatch):
