@@ -122,13 +122,22 @@ def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
     assert look(opened, "SELECT count(*) FROM server_key") == [(8,)]
 
 
-def test_transactions_that_are_ready_at_the_same_time_are_committed_at_once(opened, monkeypatch):
-    """The server lets the others go first; here each waits until all four have written."""
+def test_a_transaction_lets_others_that_are_ready_share_its_commit(opened, monkeypatch):
+    """Each of these begins only when the one before it has written and lets others go first."""
     commits, all_have_written = [], threading.Barrier(4)
-    monkeypatch.setattr(engine, "let_others", lambda: all_have_written.wait(10))
+    gates = [threading.Event() for _ in range(5)]
+    gates[0].set()
+    later = iter(gates[1:])
+
+    def let_others():
+        next(later).set()
+        all_have_written.wait(10)
+
+    monkeypatch.setattr(engine, "let_others", let_others)
     sqlite._writer.opened().set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
 
     def write(n):
+        assert gates[n].wait(10)
         with database.transaction(database.EVERYBODY):
             put(n)
 
