@@ -313,14 +313,14 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         f"at most {alerts.MAX_KEPT_BYTES // 1024} KB",
         "{}, {} or {:,} days".format(*days),
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
-        f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
+        f"valid once, for {accounts.LINK_LIFE_MS // 3_600_000} hours",
         f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours, even",
-        f"its newest {pruning.KEPT_PINGS} pings",
-        f"{recent_requests.MAX_KEPT} for each".replace("30", "thirty"),
+        f"a heartbeat's newest {pruning.KEPT_PINGS} pings",
+        f"its latest {recent_requests.MAX_KEPT} requests".replace("30", "thirty"),
         f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
         f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
         f"{rate_limits.SIGN_IN_TRIES.amount} for an account and {rate_limits.TRIES_OF_SENDER.amount} in all",
-        f"{rate_limits.TRIES_OF_STRANGERS.amount} for an account from everywhere",
+        f"all senders together, {rate_limits.TRIES_OF_STRANGERS.amount} for an account",
         "N = 2^17" if PASSWORD_METHOD.startswith("scrypt:131072:") else "another hash",
     ):
         assert stated in re.sub(r"\s+", " ", page)
