@@ -123,3 +123,19 @@ def test_a_turn_ends_with_a_fault_too(crowd_of):
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), turns.turn("all"):
             raise ZeroDivisionError
+
+
+def test_a_turn_that_comes_just_after_the_wait_ended_is_kept(monkeypatch):
+    turns = Turns(1, {"all": 1}, PATIENCE_S, refuse)
+    first = turns.turn("all")
+    first.__enter__()
+
+    class Late(threading.Event):
+        def wait(self, timeout=None):
+            first.__exit__(None, None, None)
+            return False
+
+    monkeypatch.setattr(threading, "Event", Late)
+    with turns.turn("all"):
+        assert not turns.free
+    assert turns.free == 1
