@@ -38,8 +38,9 @@ class Baton:
                 if self.holder == own and self.ready:
                     self.begun += 1
                     return self.ready.popleft()
-                self.is_idle = is_idle = self.holder == own and not self.behind
-                if not is_idle:
+                if is_idle := self.holder == own and not self.behind:
+                    self.is_idle = True
+                else:  # if another thread has the baton, that may be idle, and stays so
                     turn = self._queue(self.resting)
                     if self.holder == own:
                         self._pass()

@@ -106,6 +106,20 @@ def test_a_thread_that_waits_for_work_keeps_the_baton(desk):
     assert desk.worker.threads == 1
 
 
+def test_a_thread_that_waits_for_work_keeps_the_baton_when_another_comes_to_rest(desk):
+    make_way_in_each_request(desk)
+    baton = desk.worker.baton
+    desk.clients[0].sendall(REQUEST)
+    wait_until(lambda: desk.begun and baton.is_idle)
+    waits_for_work = baton.holder
+    assert waits_for_work != desk.begun[0]
+    desk.held.set()
+    wait_until(lambda: baton.resting)
+    for _ in range(3):
+        baton.take_away()
+    assert (baton.holder, [thread for thread, _ in baton.resting]) == (waits_for_work, desk.begun)
+
+
 def test_a_thread_that_goes_from_one_request_to_the_next_keeps_the_baton():
     baton = Baton(lambda: range(1, 9), lambda: False)
     for number in range(1, 9):
