@@ -98,6 +98,7 @@ class ThreadedWorker(Worker):
             self._stop()
         finally:
             self.is_over = True
+            signal.setitimer(signal.ITIMER_PROF, 0)  # Python forgets its handler before the process has ended
             os.write(self.queue_pipe[1], b"\0")  # wakes the thread that waits for work, which wakes the next
 
     def _look_after(self, pause_s: float) -> None:
@@ -409,9 +410,7 @@ class ThreadedWorker(Worker):
         unsent = [one for one in self.waiting.copy().values() if one.state == UNSENT]
         surplus = sum(len(one.kept) for one in unsent) - MAX_UNSENT_BYTES
         for connection in unsent:
-            if surplus <= 0:
-                break
-            if self._takes(connection):
+            if surplus > 0 and self._takes(connection):
                 surplus -= len(connection.kept)
                 self._end(connection)
 

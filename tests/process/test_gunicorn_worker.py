@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import resource
+import signal
 import socket
 import struct
 import threading
@@ -100,6 +101,12 @@ def waits(worker, connection, state):
 def work(worker):
     """Do what comes next, as a thread does."""
     worker._work(worker.baton.take())
+
+
+def test_a_worker_that_has_stopped_gets_no_signal_of_its_timer_any_more(idle):
+    idle.wsgi, idle.sockets, idle.alive = SimpleNamespace(config={"MAX_CONTENT_LENGTH": 1}), [], False
+    idle.run()
+    assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 
 
 def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
