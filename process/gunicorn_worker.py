@@ -392,7 +392,8 @@ class ThreadedWorker(Worker):
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
         connection.answer = None
-        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request) and self.alive):
+        # Also if the worker has begun to stop: who was told that it is kept may be sending the next request.
+        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request)):
             return self._close(connection)
         self._put(*self.long.end(connection))
         if connection.rest:

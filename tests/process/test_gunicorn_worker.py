@@ -407,6 +407,19 @@ def test_when_the_worker_stops_connections_without_a_request_end_soon_and_others
         theirs.close()
 
 
+def test_a_client_that_was_not_told_of_the_end_gets_its_next_request_answered_when_the_worker_stops(serves, ends):
+    ours, theirs = ends
+    serves.wsgi.streams = SimpleNamespace(stop=lambda: None)
+    serves.log.access = lambda *_: serves._end_serving()  # while the first is being answered
+    waits(serves, ours, KEPT)
+    for asked, ending in ((1, False), (2, True)):
+        theirs.sendall(SEND)
+        work(serves)
+        assert len(serves.asked) == asked
+        assert (b"\r\nConnection: close\r\n" in theirs.recv(1_000)) == ending
+    assert ours.state == LINGERING
+
+
 def test_a_client_that_has_its_answer_makes_room_before_silent_ones_and_these_before_half_a_request(idle):
     pairs = [socket.socketpair() for _ in range(4)]
     connections = [Connection(ours) for ours, _ in pairs]
