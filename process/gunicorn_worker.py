@@ -278,10 +278,9 @@ class ThreadedWorker(Worker):
 
     def _begins_long(self, connection: Connection) -> bool:
         """Go on without the baton at a long request, if it has its turn; else it waits for that without a thread."""
-        if not self.long.begin(connection):
-            return False
-        self.baton.pass_on()
-        return True
+        if has_turn := self.long.begin(connection):
+            self.baton.pass_on()
+        return has_turn
 
     # --- one request ---
 
@@ -384,9 +383,7 @@ class ThreadedWorker(Worker):
             return self._finish(answer)
         self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
-        if not is_flushed:
-            self._bound_unsent()
-        return None
+        return None if is_flushed else self._bound_unsent()
 
     def _finish(self, answer: Answer) -> None:
         """Wait for the next request of a client that has taken its answer, or close the connection."""
@@ -429,6 +426,7 @@ class ThreadedWorker(Worker):
         """
         if request.is_whole:
             return True
+        self.make_way()
         if not self.draining.acquire(timeout=DRAINING_WAIT_S):
             return False
         try:

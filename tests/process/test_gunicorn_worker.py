@@ -74,6 +74,7 @@ def kept(connection, request, free_after_s):
     After so long others are done with theirs.
     """
     one = ThreadedWorker.__new__(ThreadedWorker)
+    one.make_way = lambda: None
     one.draining = SimpleNamespace(acquire=lambda timeout=0: timeout >= free_after_s, release=lambda: None)
     return one._is_drained(request) and not connection.is_over
 
