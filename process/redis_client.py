@@ -10,7 +10,6 @@ may quote what was sent.
 import logging
 import threading
 from collections.abc import Sequence
-from functools import cache
 from itertools import zip_longest
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -40,7 +39,6 @@ class RedisClient:
         from redis import ConnectionPool, Redis, SSLConnection
         from redis.backoff import NoBackoff
         from redis.connection import parse_url
-        from redis.exceptions import NoScriptError
         from redis.retry import Retry
 
         options = parse_url(url)  # type: ignore[no-untyped-call]
@@ -51,7 +49,6 @@ class RedisClient:
         options |= {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
         options |= {"retry": Retry(NoBackoff(), 0), "protocol": 2, "driver_info": None}
         self._redis = Redis.from_pool(ConnectionPool(**options))
-        self._no_script, self._registered = NoScriptError, cache(self._redis.register_script)
         self._prefix = f"{{pocketbell:{name}}}:"  # the braces keep all keys on one node of a cluster
         self._questions: SimpleQueue[Question | None] = SimpleQueue()  # None only wakes the thread
         self._lock = threading.Lock()
@@ -137,16 +134,13 @@ class RedisClient:
                 question.answer.put(answer)
 
     def _ask(self, questions: list[Question]) -> list[Any]:
-        """Run all scripts; those that Redis does not have, or no longer, once more with their text."""
+        """What all scripts return, in one trip to Redis; raises the first error."""
         pipeline = self._redis.pipeline(transaction=False)
         for script, keys, values, _ in questions:
-            pipeline.evalsha(self._registered(script).sha, len(keys), *keys, *values)
-        answers = pipeline.execute(raise_on_error=False)
-        for place, answer in enumerate(answers):
-            if isinstance(answer, self._no_script):
-                script, keys, values, _ = questions[place]
-                answers[place] = self._registered(script)(keys, values)
-            elif isinstance(answer, Exception):
+            pipeline.eval(script, len(keys), *keys, *values)
+        answers = pipeline.execute(raise_on_error=False)  # which would quote what was sent
+        for answer in answers:
+            if isinstance(answer, Exception):
                 raise answer
         return answers
 

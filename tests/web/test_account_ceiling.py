@@ -122,7 +122,7 @@ def test_redis_counts_key_and_account_in_one_question(sharing_service, redis):
         use_up(number, 99)
     redis.ask("CONFIG", "RESETSTAT")
     assert [left(caller.get("/stats")) for caller in keys[4:]] == [0, 3]
-    assert "cmdstat_evalsha:calls=2," in redis.ask("INFO", "commandstats")
+    assert "cmdstat_eval:calls=2," in redis.ask("INFO", "commandstats")
     assert taken([*keys, *keys]) == 3
 
 

@@ -80,7 +80,7 @@ def test_an_event_is_one_question_to_redis(service, hook, redis):
     hook.post({"message": "x"})
     redis.ask("CONFIG", "RESETSTAT")
     hook.post({"message": "x"})
-    assert "cmdstat_evalsha:calls=1," in redis.ask("INFO", "commandstats")
+    assert "cmdstat_eval:calls=1," in redis.ask("INFO", "commandstats")
 
 
 def test_unknown_codes_topics_buttons_and_pings_are_counted_there(service, beat):
