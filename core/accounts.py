@@ -11,10 +11,10 @@ from werkzeug.security import check_password_hash, generate_password_hash
 
 from core import local_time, shown_once, week_windows
 from core.plans import PLANS
+from core.turns import Turns
 from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
-from process.turns import Turns
 from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session

@@ -9,7 +9,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any, TypeVar
 
-from process.turns import Turns
+from core.turns import Turns
 from web.context import current, request
 from web.multipart import MULTIPART
 from wire.errors import Refused

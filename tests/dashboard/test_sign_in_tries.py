@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from core import accounts
-from process.turns import Turns
+from core.turns import Turns
 from store.database import EVERYBODY, transaction
 from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD

@@ -8,8 +8,8 @@ import pytest
 from werkzeug.test import EnvironBuilder
 
 from core import delivery, recent_requests
+from core.turns import Turns
 from models import Alert
-from process.turns import Turns
 from tests.support.rows import each
 from web import context, request_body
 from wire import strict_json

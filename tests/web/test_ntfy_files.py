@@ -2,7 +2,7 @@
 
 import json
 
-from process.turns import Turns
+from core.turns import Turns
 from tests.support.ntfy_publishing import LINK, VIEW, assert_stored, ntfy_error, publish
 from tests.support.rows import each
 from web import request_body

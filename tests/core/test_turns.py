@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from process.turns import Turns
+from core.turns import Turns
 from tests.support.server import PATIENCE_S, wait_until
 from wire.errors import Refused
 
