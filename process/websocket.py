@@ -9,7 +9,7 @@ from typing import Any
 
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import CloseConnection, Message, Ping, TextMessage
-from wsproto.utilities import LocalProtocolError, generate_accept_token
+from wsproto.utilities import generate_accept_token
 
 from process.streams import Ended, Framing
 
@@ -70,7 +70,4 @@ class WebSocket(Framing):
             self.data_bytes = 0
 
     def _close(self, code: int) -> bytes:
-        try:
-            return bytes(self.frames.send(CloseConnection(code)))
-        except LocalProtocolError:  # it is closing already
-            return b""
+        return bytes(self.frames.send(CloseConnection(code)))
