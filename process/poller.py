@@ -27,24 +27,21 @@ class Epoll:
         return [fd for fd, _ in self.epoll.poll(-1, MOST_AT_ONCE)]
 
 
-class Selector:
+class Selector(selectors.DefaultSelector):
     """For other systems."""
-
-    def __init__(self) -> None:
-        self.selector = selectors.DefaultSelector()
 
     def watch(self, fd: int, event: int = READ) -> None:
         """As `Epoll.watch`."""
         with contextlib.suppress(KeyError):  # a closed socket's descriptor may be in use again
-            self.selector.unregister(fd)
-        self.selector.register(fd, event)
+            self.unregister(fd)
+        self.register(fd, event)
 
     def wait(self) -> list[int]:
         """As `Epoll.wait`."""
-        ready = [key.fd for key, _ in self.selector.select()[:MOST_AT_ONCE]]
+        ready = [key.fd for key, _ in self.select()[:MOST_AT_ONCE]]
         for fd in ready:
             with contextlib.suppress(KeyError):
-                self.selector.unregister(fd)
+                self.unregister(fd)
         return ready
 
 
