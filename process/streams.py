@@ -39,7 +39,6 @@ class Ended(Exception):
 
     def __init__(self, last: bytes = b"") -> None:
         self.last = last
-        super().__init__()
 
 
 class Source(Protocol):
@@ -100,7 +99,6 @@ class HandOver(Exception):
 
     def __init__(self, begin: Callable[[socket.socket], None]) -> None:
         self.begin = begin
-        super().__init__()
 
 
 class Stream:
@@ -197,10 +195,6 @@ class Stream:
         log.info("stream", extra={"fields": self.fields | {"bytes": self.sent, "messages": self.messages, "ms": ms}})
 
 
-def _is_any_full(taken: Counter[int], wanted: Iterable[int], limit: int) -> bool:
-    return any(taken[one] >= limit for one in wanted)
-
-
 class Hub:
     """All open streams, and the thread that serves them."""
 
@@ -226,11 +220,13 @@ class Hub:
         with self.lock:
             self.reserved = {one: until_s for one, until_s in self.reserved.items() if until_s > now_s}
             present = [stream.source for stream in (*self.streams, *self.arriving)]
-            of_keys = Counter(key for one in present for key in one.keys)
             taken = [*present, *self.reserved]
+            of_keys = Counter(key for one in present for key in one.keys)
             of_owners = Counter(owner for one in taken for owner in one.owners)
-            has_room = len(taken) < MAX_STREAMS and not _is_any_full(of_owners, source.owners, MAX_STREAMS_OF_OWNER)
-            if self.is_stopping or not (has_room or _is_any_full(of_keys, source.keys, MAX_STREAMS_OF_KEY)):
+            is_full = len(taken) >= MAX_STREAMS
+            is_full |= any(of_owners[owner] >= MAX_STREAMS_OF_OWNER for owner in source.owners)
+            makes_room = any(of_keys[key] >= MAX_STREAMS_OF_KEY for key in source.keys)  # the key's oldest will end
+            if self.is_stopping or (is_full and not makes_room):
                 return False
             self.reserved[source] = now_s + RESERVED_FOR_S
             return True
