@@ -112,7 +112,8 @@ def is_too_long(data: bytes) -> bool:
 
 def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:
     """What WSGI tells of every request of a connection: who the peer is, and at which of our addresses."""
-    environ: dict[str, Any] = base_environ(cfg) | {
+    return {
+        **base_environ(cfg),
         "wsgi.multithread": True,
         "SCRIPT_NAME": "",
         "SERVER_NAME": server[0],
@@ -120,7 +121,6 @@ def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict
         "REMOTE_ADDR": peer[0],
         "REMOTE_PORT": str(peer[1]),
     }
-    return environ
 
 
 class Answer:
@@ -193,12 +193,8 @@ class Answer:
             is_much = len(self.connection.kept) > MAX_KEPT_BYTES and not self.is_whole
             if self.length is None or is_much:
                 return False
-        self.end()
+        self._write(b"0\r\n\r\n" if self.is_chunked else b"")  # with the head, if there is no body
         return True
-
-    def end(self) -> None:
-        """Write what is left: a head without a body, and the mark of the last chunk."""
-        self._write(b"0\r\n\r\n" if self.is_chunked else b"")
 
     def close(self) -> None:
         """Free what the body holds."""

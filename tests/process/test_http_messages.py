@@ -208,9 +208,9 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
         written = Written()
         answer = Answer(written, request, not request.should_close())
         answer.start(status, headers)
-        for part in parts:
-            answer.write(part)
-        answer.end()
+        answer.body = parts
+        while not answer.write_parts():
+            pass
         theirs = wsgi.Response(request, by := Written(), cfg)
         theirs.start_response(status, headers)
         for part in parts:
@@ -224,7 +224,7 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
 class Written:
     """What was written, in place of a connection."""
 
-    is_over = False
+    is_over, kept = False, b""
 
     def __init__(self):
         self.data = b""
