@@ -12,7 +12,7 @@ from store.key_limits import FULL, READ, SEND, Ending
 from store.senders import Owner
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
-from wire.validation import either
+from wire.validation import checked_choice
 
 SCOPES = (FULL, SEND, READ)
 NOT_ALLOWED = {SEND: "This key may only send.", READ: "This key may only read."}
@@ -23,8 +23,7 @@ MOST_AT_ONCE = 500
 
 def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
     """The columns for a new key's scope and expiry (None: never); `Refused` (400) names `scope`, or `field`."""
-    if scope not in SCOPES:
-        raise Refused(400, f"scope must be {either(SCOPES)}.", field="scope")
+    checked_choice(scope, "scope", SCOPES)
     if expires_at is not None:
         if type(expires_at) is not int:
             raise Refused(400, f"{field} must be a whole number of milliseconds.", field=field)

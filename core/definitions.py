@@ -3,7 +3,7 @@
 The REST API and `pocketbell apply` share it. Refusals name fields as these spell them. Must not know requests.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,15 @@ from store.heartbeats import Beat
 from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.notification import checked_priority
-from wire.validation import checked_name, checked_seconds, checked_string, either, not_among, only_known
+from wire.validation import (
+    checked_choice,
+    checked_flag,
+    checked_name,
+    checked_seconds,
+    checked_string,
+    not_among,
+    only_known,
+)
 
 Fields = dict[str, Any]
 Known = tuple[str, ...]  # what a definition is known by: its kind, and the values of some fields
@@ -111,18 +119,6 @@ def _name(value: Any, field: str) -> str:
     return checked_name(checked_string(value, field), field)
 
 
-def _flag(value: Any, field: str) -> bool:
-    if not isinstance(value, bool):
-        raise Refused(400, f"{field} must be true or false.", field=field)
-    return value
-
-
-def _one(value: Any, field: str, of: Iterable[str]) -> str:
-    if not isinstance(value, str) or value not in of:
-        raise Refused(400, f"{field} must be {either(of)}.", field=field)
-    return value
-
-
 def _preset(value: Any, field: str) -> str:
     text = checked_string(value, field)
     if text and text not in presets.BY_ID:
@@ -151,11 +147,11 @@ OF_ALERT: dict[str, tuple[str, Check]] = {  # field to column and check
     "name": ("name", _name),
     "icon": ("icon", checked_string),
     "color": ("color", checked_string),
-    "isActive": ("is_active", _flag),
+    "isActive": ("is_active", checked_flag),
     **{field: (column, checked_string) for field, column in OF_TEMPLATES.items()},
-    "frequency": ("frequency", partial(_one, of=COLLECTED_MS)),
-    "repeatUrgent": ("repeats_urgent", _flag),
-    "muteButton": ("has_mute_button", _flag),
+    "frequency": ("frequency", partial(checked_choice, of=COLLECTED_MS)),
+    "repeatUrgent": ("repeats_urgent", checked_flag),
+    "muteButton": ("has_mute_button", checked_flag),
     "preset": ("preset", _preset),
 }
 
@@ -194,7 +190,10 @@ def _alert_fields(alert: Alert) -> Fields:
 
 ALERT = Kind(
     "alert",
-    {**{field: check for field, (_, check) in OF_ALERT.items()}, "quietHours": partial(_one, of=alerts.QUIET_HOURS)},
+    {
+        **{field: check for field, (_, check) in OF_ALERT.items()},
+        "quietHours": partial(checked_choice, of=alerts.QUIET_HOURS),
+    },
     optional=(*OF_TEMPLATES, "preset"),
     known_by=("name",),
     spelled={column: field for field, (column, _) in OF_ALERT.items()},

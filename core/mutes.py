@@ -14,7 +14,7 @@ from store.senders import Subject
 from store.subjects import SUBJECTS
 from wire.errors import Refused, existing
 from wire.notification import LIKE_SECONDS, looks_like_seconds
-from wire.validation import checked_seconds, either
+from wire.validation import checked_choice, checked_flag, checked_seconds, checked_string
 
 MAX_MUTES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 60, 366 * 86_400
@@ -31,7 +31,9 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
     `Refused` (400) names a wrong field, (404) when the account has no such alert, key, heartbeat or rule.
     """
     fields = {name: value for name, value in sent.items() if value is not None}
-    values = {"mode": _mode(fields), "urgent_passes": int(_flag(fields)), **_times(fields, now)}
+    mode = checked_choice(fields.get("mode", HOLD), "mode", MODES)
+    passes = checked_flag(fields.get("urgentPasses", True), "urgentPasses")
+    values = {"mode": mode, "urgent_passes": int(passes), **_times(fields, now)}
     with transaction(account.seq):
         values |= _subject(account, fields)
         return find_mute(account.seq, _add(account.seq, values, now), now)
@@ -103,20 +105,6 @@ def timed(account_seq: int, subject: Subject, now: int) -> list[Mute]:
 # --- fields -------------------------------------------------------------------------------------------------
 
 
-def _mode(fields: dict[str, Any]) -> str:
-    mode = fields.get("mode", HOLD)
-    if mode not in MODES:
-        raise Refused(400, f"mode must be {either(MODES)}.", field="mode")
-    return str(mode)
-
-
-def _flag(fields: dict[str, Any]) -> bool:
-    flag = fields.get("urgentPasses", True)
-    if not isinstance(flag, bool):
-        raise Refused(400, "urgentPasses must be true or false.", field="urgentPasses")
-    return flag
-
-
 def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
     """The columns that say when it is in force."""
     cron = fields.get("cron")
@@ -124,8 +112,7 @@ def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
         if ("forS" in fields) == ("until" in fields):
             raise Refused(400, "Set either forS or until.", field="forS")
         return {"until": now + _for_s(fields) * 1000 if "forS" in fields else _until(fields["until"], now)}
-    if not isinstance(cron, str):
-        raise Refused(400, "cron must be a string.", field="cron")
+    checked_string(cron, "cron")
     if "until" in fields or "forS" not in fields:
         raise Refused(400, "With cron, set forS, and not until.", field="forS")
     cron, for_s = local_time.checked_cron(cron, now), _for_s(fields)
@@ -155,16 +142,13 @@ def _subject(account: Account, fields: dict[str, Any]) -> dict[str, str | int]:
     what, id_ = fields.get("what"), fields.get("id")
     if what is None:
         raise Refused(400, "what is required.", field="what")
-    if what not in (ALL, *SUBJECTS):
-        raise Refused(400, f"what must be {either((ALL, *SUBJECTS))}.", field="what")
+    checked_choice(what, "what", (ALL, *SUBJECTS))
     if (id_ is None) != (what == ALL):
         sentence = "id must be absent when what is all." if what == ALL else f"id is required: that of the {what}."
         raise Refused(400, sentence, field="id")
     if what == ALL:
         return {"what": ALL, "subject_seq": NO_SUBJECT}
-    if not isinstance(id_, str):
-        raise Refused(400, "id must be a string.", field="id")
-    return {"what": what, "subject_seq": _seq(account, what, id_)}
+    return {"what": what, "subject_seq": _seq(account, what, checked_string(id_, "id"))}
 
 
 def subject_of(account: Account, text: str) -> Subject:

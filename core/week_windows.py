@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from wire.errors import Refused
+from wire.validation import checked_string
 
 DAYS = {"mo": "Monday", "tu": "Tuesday", "we": "Wednesday", "th": "Thursday", "fr": "Friday", "sa": "Saturday"}
 DAYS |= {"su": "Sunday"}
@@ -57,10 +58,9 @@ def checked(text: str) -> str:
 
 def checked_setting(value: Any, field: str) -> str:
     """`off`, or quiet hours as `checked` returns them; `Refused` (400) names the field."""
-    if not isinstance(value, str):
-        raise Refused(400, f"{field} must be a string.", field=field)
+    text = checked_string(value, field)
     try:
-        return OFF if value == OFF else checked(value)
+        return OFF if text == OFF else checked(text)
     except Refused as refused:
         raise Refused(400, f"{field}: {refused.message}", field=field) from None
 

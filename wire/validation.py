@@ -63,6 +63,20 @@ def checked_string(value: Any, field: str) -> str:
     return value
 
 
+def checked_flag(value: Any, field: str) -> bool:
+    """`value`, if it is true or false."""
+    if not isinstance(value, bool):
+        raise Refused(400, f"{field} must be true or false.", field=field)
+    return value
+
+
+def checked_choice(value: Any, field: str, of: Iterable[str]) -> str:
+    """`value`, if it is one of these words."""
+    if not isinstance(value, str) or value not in of:
+        raise Refused(400, f"{field} must be {either(of)}.", field=field)
+    return value
+
+
 def checked_length(value: str, field: str, longest: int) -> str:
     """`value`, if it is neither blank nor longer than `longest` characters."""
     if not value.strip():
