@@ -73,10 +73,10 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
         acknowledge(account_seq, seq, None, now)
 
 
-def acknowledge_several(account_seq: int, notification_ids: list[str], now: int, own_key: int | None = None) -> int:
+def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
     """Acknowledge the notifications in this list that still wait for it; returns their number."""
-    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
-        found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids, own_key)]
+    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids)):
+        found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
         for seq in waiting:
             acknowledge(account_seq, seq, None, now)

@@ -212,12 +212,7 @@ def _claim(notification_seq: int, device_seq: int, now: int, lease_until: int) -
 
 
 def answer(
-    notification_seq: int,
-    device_seq: int,
-    status: str,
-    error: str | None,
-    next_attempt_at: int | None,
-    now: int,
+    notification_seq: int, device_seq: int, status: str, error: str | None, next_attempt_at: int | None, now: int
 ) -> None:
     """Record the outcome of one attempt.
 

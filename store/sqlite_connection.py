@@ -13,12 +13,7 @@ import peewee
 from store.engine import DatabaseError, Values
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
-PRAGMAS = (
-    "synchronous = FULL",
-    "foreign_keys = ON",
-    "temp_store = MEMORY",
-    "journal_size_limit = 16000000",
-)
+PRAGMAS = ("synchronous = FULL", "foreign_keys = ON", "temp_store = MEMORY", "journal_size_limit = 16000000")
 
 
 def connect(path: Path, cache_kb: int, is_read_only: bool) -> sqlite3.Connection:
