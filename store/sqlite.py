@@ -160,6 +160,12 @@ def has_data(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
+def is_sqlite(path: Path) -> bool:
+    """Whether this file begins as SQLite's do."""
+    with path.open("rb") as file:
+        return file.read(len(FILE_HEADER)) == FILE_HEADER
+
+
 def close() -> None:
     """Close this thread's connection, the pool, and the writing connection.
 
@@ -178,13 +184,10 @@ def _check_place(path: Path) -> None:
     """Refuse a file that is not SQLite's: SQLite takes a very short one for empty, and would overwrite it."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beginning = b""
-        if path.exists():
-            with path.open("rb") as file:
-                beginning = file.read(len(FILE_HEADER))
+        is_right = not path.exists() or is_sqlite(path) or not has_data(path)
     except OSError as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
-    if beginning not in (b"", FILE_HEADER):
+    if not is_right:
         raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
 
 

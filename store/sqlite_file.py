@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
-from store.sqlite import APPLICATION_ID, FILE_HEADER, placed, statements
+from store.sqlite import APPLICATION_ID, is_sqlite, placed, statements
 from store.sqlite_connection import known_errors
 
 CACHE_KB = 16_000
@@ -124,12 +124,10 @@ class OldFile:
 def checked(path: Path) -> None:
     """Refuse a file that is not a whole SQLite database of this schema: `DatabaseRefused`."""
     try:
-        with path.open("rb") as file:
-            beginning = file.read(len(FILE_HEADER))
+        if not is_sqlite(path):
+            raise refused(path, "it is not an SQLite file")
     except OSError as error:
         raise refused(path, str(error.strerror)) from None
-    if beginning != FILE_HEADER:
-        raise refused(path, "it is not an SQLite file")
     with OldFile(path) as old:
         old.check()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine import DatabaseRefused
-from store.sqlite import FILE_HEADER
+from store.sqlite import is_sqlite
 
 Tables = dict[str, list[dict[str, Any]]]
 Columns = Mapping[str, type]  # each with the type of its values
@@ -18,9 +18,8 @@ def read(path: Path, wanted: Mapping[str, Columns], kind: str) -> Tables:
 
     `kind` is what the file should be, in words. `OSError` if there is no such file.
     """
-    with path.open("rb") as file:
-        if file.read(len(FILE_HEADER)) != FILE_HEADER:
-            raise DatabaseRefused(f"{path} is not an SQLite file.")
+    if not is_sqlite(path):
+        raise DatabaseRefused(f"{path} is not an SQLite file.")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             connection.row_factory = sqlite3.Row
