@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from store.database import run, run_later
-from store.rows import Query, columns, select_number, select_text
+from store.rows import Count, Query, columns, select_text
 
 
 class KeptPayload(NamedTuple):
@@ -22,6 +22,8 @@ PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
     " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
 )
+
+count_alerts = Count("alert")
 
 
 def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
@@ -47,8 +49,3 @@ def put_requests(alert_seq: int, requests: str) -> None:
 def find_requests(alert_seq: int) -> str | None:
     """The alert's requests."""
     return select_text("SELECT requests FROM alert_requests WHERE alert_seq = ?", (alert_seq,))
-
-
-def count_alerts(account_seq: int) -> int:
-    """How many alerts the account has."""
-    return select_number("SELECT count(*) FROM alert WHERE account_seq = ?", (account_seq,)) or 0

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from models import Account, new_id
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
+from store.rows import Count, Overdue, Query, add_row, columns, keep_newest, select_number, select_numbers
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -55,12 +55,7 @@ OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
 FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
 PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}")
 ONE = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}")
-DUE = (
-    f"SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? AND account_seq {OF_ENABLED}"
-    " ORDER BY deadline_at LIMIT ?"
-)
 EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
-COUNT_DOWN = "SELECT count(*) FROM heartbeat WHERE account_seq = ? AND state = 'down'"
 CHANGE_STATE = (
     "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
 )
@@ -75,6 +70,9 @@ MOVE_OPEN_CHANGES = (
 )
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
+
+count, count_down = Count("heartbeat"), Count("heartbeat", "state = 'down'")
+due = Overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
@@ -94,11 +92,6 @@ def change(seq: int, **values: Any) -> None:
 def remove(seq: int) -> None:
     """Delete it with its pings."""
     run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
-
-
-def count(account_seq: int) -> int:
-    """How many heartbeats the account has."""
-    return select_number("SELECT count(*) FROM heartbeat WHERE account_seq = ?", (account_seq,)) or 0
 
 
 def of_account(account_seq: int) -> list[Beat]:
@@ -127,11 +120,6 @@ def one(seq: int) -> Beat | None:
 
 
 # --- states ---
-
-
-def due(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
-    return run(DUE, (now, limit)).fetchall()
 
 
 def expected() -> list[Beat]:
@@ -233,8 +221,3 @@ def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
 def newest_outcome(heartbeat_seq: int) -> KeptPing | None:
     """The newest kept ping that says whether the job succeeded."""
     return NEWEST_OUTCOME.first((heartbeat_seq,))
-
-
-def count_down(account_seq: int) -> int:
-    """How many of the account's heartbeats are down."""
-    return select_number(COUNT_DOWN, (account_seq,)) or 0

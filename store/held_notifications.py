@@ -10,7 +10,7 @@ from typing import NamedTuple
 from store.database import AFTER_ALL, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Overdue, Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
@@ -108,10 +108,6 @@ GROUP_OF = (
     f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
     " WHERE notification_seq = ? AND digest_seq IS NULL"
 )
-EXPIRED = (
-    "SELECT account_seq, notification_seq FROM held WHERE expires_at <= ? AND digest_seq IS NULL"
-    " ORDER BY expires_at LIMIT ?"
-)
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
 PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
 MOVE = "UPDATE held SET digest_seq = ? WHERE digest_seq IN (SELECT value FROM json_each(?))"
@@ -128,6 +124,8 @@ SETTLE = (
     " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
     " WHERE seq IN (SELECT value FROM json_each(?))"
 )
+
+expired = Overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
 
 
 def add(notification: NotificationRow, sender: Sender) -> None:
@@ -213,11 +211,6 @@ def settle_replaced(newer_seqs: list[int]) -> None:
 def remove(seqs: Iterable[int]) -> None:
     """Delete the rows of notifications that go their own ways."""
     run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
-
-
-def expired(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` that have expired while they are held: the account's seq and its own of each."""
-    return run(EXPIRED, (now, limit)).fetchall()
 
 
 MOST_HOPS = "SELECT max(hops) FROM notification WHERE seq IN (SELECT value FROM json_each(?))"

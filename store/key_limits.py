@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns, select_number
+from store.rows import Overdue, Query, columns, select_number
 
 FULL, SEND, READ = "full", "send", "read"
 
@@ -33,12 +33,11 @@ TOLD = Query(
     " AND expires_at > ? ORDER BY expires_at",
 )
 NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
-EXPIRED = (
-    "SELECT account_seq, seq FROM api_key WHERE revoked_at IS NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?"
-)
 REVOKE = (
     "UPDATE api_key SET revoked_at = expires_at WHERE seq IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL"
 )
+
+expired = Overdue("api_key", "expires_at", only="revoked_at IS NULL")
 
 
 def expires_at(seq: int) -> int | None:
@@ -59,11 +58,6 @@ def told(account_seq: int, now: int) -> list[Ending]:
 def note_told(seq: int) -> bool:
     """Note that the owner is told; False if that was noted before."""
     return run(NOTE_TOLD, (seq,)).rowcount > 0
-
-
-def expired(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` keys that have expired and are not revoked: the account of each, and its seq."""
-    return run(EXPIRED, (now, limit)).fetchall()
 
 
 def revoke(seqs: list[int]) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from models import Device
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Overdue, Query, columns, select_number, select_numbers
 
 
 class OwnMail(NamedTuple):
@@ -42,10 +42,6 @@ ONE = Query(
     f"SELECT {columns(OwnMail, 'm', **OF_DEVICE)} FROM mail m JOIN account a ON a.seq = m.account_seq"
     " LEFT JOIN device d ON d.seq = m.device_seq WHERE m.seq = ?",
 )
-DUE = (
-    f"SELECT account_seq, seq FROM mail WHERE next_attempt_at <= ? AND account_seq {OF_ENABLED}"
-    " ORDER BY next_attempt_at LIMIT ?"
-)
 CLAIM = "UPDATE mail SET next_attempt_at = ? WHERE seq = ? AND next_attempt_at <= ?"
 PUT_OFF = "UPDATE mail SET next_attempt_at = ?, attempts = attempts + 1 WHERE seq = ?"
 LIMIT = Query(Limit, f"SELECT {columns(Limit, 'l')} FROM mail_limit l WHERE account_seq = ?")
@@ -56,15 +52,12 @@ PUT_LIMIT = (
 )
 LIMITS_OVER = f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}"
 
+due = Overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
+
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
     """Add a mail, which is due now."""
     run(ADD, (account_seq, kind, device_seq, detail, now, now))
-
-
-def due(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` mails that are due, the longest due first: the account of each, and its seq."""
-    return run(DUE, (now, limit)).fetchall()
 
 
 def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from models import new_id
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_row, columns, keep_newest, select_number, select_numbers
+from store.rows import Count, Overdue, Query, add_row, columns, keep_newest, select_numbers
 from store.senders import Subject, Watch
 from wire.json_text import as_json
 
@@ -102,7 +102,6 @@ LATEST_VALUES = (
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ? AND {IS_ENABLED}")
 IS_FIRING = "state = 'firing'"
-COUNT_FIRING = f"SELECT count(*) FROM metric_rule WHERE account_seq = ? AND {IS_FIRING}"
 WATCHED = Query(
     Watched,
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
@@ -122,10 +121,6 @@ BEGIN_ANEW = (
     " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
     " AND state = 'ok' AND holds_since IS NOT NULL"
 )
-DUE = (
-    f"SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? AND account_seq {OF_ENABLED}"
-    " ORDER BY look_at LIMIT ?"
-)
 MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
 OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
 MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE {IS_FIRING} AND {OF_ACCOUNTS}"
@@ -134,6 +129,9 @@ MOVE = (
     " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
     f" AND {OF_ACCOUNTS}"
 )
+
+count, count_firing = Count("metric_rule"), Count("metric_rule", IS_FIRING)
+due = Overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
@@ -156,16 +154,6 @@ def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
 def remove(rule: Rule) -> None:
     """Delete it with its firings."""
     run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
-
-
-def count(account_seq: int) -> int:
-    """How many rules the account has."""
-    return select_number("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)) or 0
-
-
-def count_firing(account_seq: int) -> int:
-    """How many of the account's rules are firing."""
-    return select_number(COUNT_FIRING, (account_seq,)) or 0
 
 
 def of_account(account_seq: int) -> list[Rule]:
@@ -225,11 +213,6 @@ def set_look_at(seq: int, now: int) -> None:
 def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
     """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone."""
     run(BEGIN_ANEW, {"account": account_seq, "project": project_id, "metric": metric_id, "now": now})
-
-
-def due(now: int, limit: int) -> list[tuple[int, int]]:
-    """The account and the seq of at most `limit` that are to be looked at, the longest due first."""
-    return run(DUE, (now, limit)).fetchall()
 
 
 def account_seqs() -> list[int]:

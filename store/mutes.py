@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from models import new_id
 from store import subjects
 from store.database import run
-from store.rows import Query, add_row, columns, select_number, select_numbers
+from store.rows import Count, Query, add_row, columns, select_numbers
 from store.senders import Subject
 
 HOLD, HISTORY = "hold", "history"
@@ -62,6 +62,8 @@ NOTE = (
 )
 ENDED = "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?"
 
+count = Count("mute")  # also of those that have ended
+
 
 def of_account(account_seq: int) -> list[Mute]:
     """The account's mutes, also those that have ended."""
@@ -71,11 +73,6 @@ def of_account(account_seq: int) -> list[Mute]:
 def listed(account_seq: int) -> list[ListedMute]:
     """The same with the names of what is muted, newest first."""
     return LISTED.all((account_seq,))
-
-
-def count(account_seq: int) -> int:
-    """How many mutes are in the table."""
-    return select_number("SELECT count(*) FROM mute WHERE account_seq = ?", (account_seq,)) or 0
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:

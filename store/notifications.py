@@ -8,6 +8,7 @@ from models import new_id
 from store import notification_days, pictures
 from store.database import run, run_later
 from store.rows import (
+    Overdue,
     Query,
     add_row,
     as_column,
@@ -295,16 +296,8 @@ def settle_all(seqs: Iterable[int]) -> None:
     run(SETTLE_ALL, (json.dumps(list(seqs)),))
 
 
-EXPIRED = (
-    "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
-    " ORDER BY expires_at LIMIT ?"
-)
+expired = Overdue("notification", "expires_at", only="status = 'pending'")
 EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
-
-
-def expired(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
-    return run(EXPIRED, (now, limit)).fetchall()
 
 
 def expired_of(seqs: list[int], now: int) -> list[int]:

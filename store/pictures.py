@@ -6,7 +6,7 @@ from typing import NamedTuple
 from store import notification_days
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns, select_number, size
+from store.rows import Overdue, Query, columns, select_number, size
 
 
 class StoredPicture(NamedTuple):
@@ -26,7 +26,6 @@ FIND = Query(
     f" WHERE token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}",
 )
 OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
-EXPIRED = "SELECT account_seq, notification_seq FROM picture WHERE expires_at <= ? ORDER BY expires_at LIMIT ?"
 REMOVE = "DELETE FROM picture WHERE notification_seq IN (SELECT value FROM json_each(?)) RETURNING size"
 OF_THESE = "FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 NOTED_BYTES = f"SELECT sum({size('picture')}) {OF_THESE}"
@@ -38,6 +37,8 @@ REMOVE_ALL = (  # from a copy of the database
     "UPDATE notification SET picture = NULL WHERE picture IS NOT NULL",
     "DELETE FROM picture",
 )
+
+expired = Overdue("picture", "expires_at", "notification_seq")
 
 
 def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: StoredPicture, expires_at: int) -> int:
@@ -55,11 +56,6 @@ def find(token_hash: bytes, now: int) -> StoredPicture | None:
 def oldest(account_seq: int, limit: int) -> list[tuple[int, int]]:
     """The notifications (their seqs) of the account's oldest pictures, and how many bytes each picture has."""
     return run(OLDEST, (account_seq, limit)).fetchall()
-
-
-def expired(now: int, limit: int) -> list[tuple[int, int]]:
-    """The account and the notification of at most `limit` pictures that have expired."""
-    return run(EXPIRED, (now, limit)).fetchall()
 
 
 def remove(account_seq: int, notification_seqs: list[int]) -> None:

@@ -36,6 +36,32 @@ class Query(Generic[Row]):
         return self._read(run(self.statement, values).fetchone())
 
 
+class Overdue:
+    """A query for rows whose time has come: of each the seq of its account, and its own.
+
+    `column` has the time, and `seq` the row's number; `only` is a further condition.
+    """
+
+    def __init__(self, table: str, column: str, seq: str = "seq", only: str = "") -> None:
+        wanted = f"{column} <= ?{only and f' AND {only}'}"
+        self.statement = f"SELECT account_seq, {seq} FROM {table} WHERE {wanted} ORDER BY {column} LIMIT ?"
+
+    def __call__(self, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` of them, the longest overdue first."""
+        return run(self.statement, (now, limit)).fetchall()
+
+
+class Count:
+    """A query for the number of an account's rows in a table; `only` is a further condition."""
+
+    def __init__(self, table: str, only: str = "") -> None:
+        self.statement = f"SELECT count(*) FROM {table} WHERE account_seq = ?{only and f' AND {only}'}"
+
+    def __call__(self, account_seq: int) -> int:
+        """How many the account has."""
+        return select_number(self.statement, (account_seq,)) or 0
+
+
 def select_number(statement: str, values: Values = ()) -> int | None:
     """The number in the first column of the first row; None if it is NULL, or there is no row."""
     row = run(statement, values).fetchone()

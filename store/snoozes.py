@@ -2,27 +2,20 @@
 
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import select_number
+from store.rows import Overdue, select_number
 
 PUT = (
     "INSERT INTO snooze (notification_seq, account_seq, until) VALUES (?, ?, ?)"
     " ON CONFLICT (notification_seq) DO UPDATE SET until = excluded.until"
 )
-DUE = (
-    f"SELECT account_seq, notification_seq FROM snooze WHERE until <= ? AND account_seq {OF_ENABLED}"
-    " ORDER BY until LIMIT ?"
-)
 END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
+
+due = Overdue("snooze", "until", "notification_seq", f"account_seq {OF_ENABLED}")
 
 
 def put(notification_seq: int, account_seq: int, until: int) -> None:
     """Snooze a notification, in place of an earlier snooze of it."""
     run(PUT, (notification_seq, account_seq, until))
-
-
-def due(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` snoozes whose time has come: the account of each, and the notification's seq."""
-    return run(DUE, (now, limit)).fetchall()
 
 
 def end(notification_seq: int, now: int) -> bool:
