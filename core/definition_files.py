@@ -3,7 +3,7 @@
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from core import definitions
 from core.definitions import KINDS, Fields, Kind, Known
 from core.value_text import cut
 from models import Account
-from store.database import transaction
+from store.database import trial
 from wire.errors import Refused
 from wire.toml_text import Lines, lines_of, toml_string
 
@@ -27,10 +27,6 @@ class Wanted(NamedTuple):
     kind: Kind
     place: int
     fields: Fields
-
-
-class _Tried(Exception):
-    """Undoes what was made only to see what changes."""
 
 
 class File:
@@ -96,7 +92,7 @@ def apply(account: Account, file: File, now: int, prune: bool = False, dry_run: 
     """
     said, before = list[str](), definitions.account_fields(account)
     change_account = definitions.account_change(account, file.account, now)  # may take long
-    with suppress(_Tried), transaction(account.seq):
+    with trial(account.seq, dry_run):
         if differences := _differences(before, definitions.account_fields(change_account())):
             said.append(f"{ACCOUNT}: {differences}")
         there = _by_known(account)
@@ -105,8 +101,6 @@ def apply(account: Account, file: File, now: int, prune: bool = False, dry_run: 
         for known, one in file.wanted.items():
             with file.line(one.kind.name, one.place):
                 said += _put(account, one, there.get(known, []), now)
-        if dry_run:
-            raise _Tried
     return said
 
 

@@ -6,14 +6,13 @@ heartbeats that keep their UUIDs, so that jobs need only another host. Must not 
 
 import uuid
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from core import accounts, api_keys, heartbeats
 from core.local_time import checked_cron
 from models import Account, ApiKey
 from store import heartbeats as stored_heartbeats
-from store.database import transaction
+from store.database import trial
 from store.key_limits import READ, SEND
 from wire.errors import Refused
 from wire.validation import MAX_NAME_CHARACTERS
@@ -66,10 +65,6 @@ class Made(NamedTuple):
     name: str
     text: str
     remark: str
-
-
-class _Tried(Exception):
-    """Undoes what was made only to see whether it can be."""
 
 
 # --- plans --------------------------------------------------------------------------------------------------
@@ -187,11 +182,9 @@ def _distinct(keys: list[NewKey]) -> list[NewKey]:
 def make(account: Account, plan: Plan, now: int, dry_run: bool = False) -> list[Made]:
     """Make all of it or nothing, but what has the same name or UUID already; with `dry_run`, nothing."""
     made = list[Made]()
-    with suppress(_Tried), transaction(account.seq):
+    with trial(account.seq, dry_run):
         made += [_make_key(account, key, now) for key in plan.keys]
         made += [_make_heartbeat(account, one, now) for one in plan.heartbeats]
-        if dry_run:
-            raise _Tried
     return made
 
 

@@ -5,7 +5,7 @@ setting or the clock.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,19 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     if _is_patient:
         return _patient(partial(_engine.transaction, *account_seqs, at_once=at_once))
     return _engine.transaction(*account_seqs, at_once=at_once)
+
+
+class _Undone(Exception):
+    """Ends a transaction that must leave nothing."""
+
+
+@contextmanager
+def trial(account_seq: int, dry_run: bool) -> Iterator[None]:
+    """A transaction that is undone at its end with `dry_run`: it only shows what would happen."""
+    with suppress(_Undone), transaction(account_seq):
+        yield
+        if dry_run:
+            raise _Undone
 
 
 def is_writing(account_seq: int) -> bool:
