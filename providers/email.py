@@ -22,7 +22,7 @@ from providers.base import Answer, Meaning, Outcome, Provider, Push, Unavailable
 from providers.chat_forms import links
 from providers.smtp import SmtpServer, check, send
 from providers.transport import Request
-from settings.variables import SettingError, Variable
+from settings.variables import SettingError, Variable, parts_of
 from wire.errors import Refused
 from wire.notification import HIGH_PRIORITY
 from wire.validation import required_text
@@ -55,15 +55,12 @@ class EmailSettings:
 
 
 def _server(value: str) -> SmtpServer:
-    parts = urlsplit(value)
-    is_plain = re.fullmatch(r"smtps?://[!-~]{1,1000}", value) and parts.path in ("", "/")
-    if not is_plain or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
-        raise ValueError
-    if not re.fullmatch(r"[A-Za-z0-9.:-]+", parts.hostname):
+    parts = parts_of(value, r"smtps?://[!-~]{1,1000}")
+    host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+    if parts.path not in ("", "/") or parts.query or parts.fragment or not re.fullmatch(r"[A-Za-z0-9.:-]+", host):
         raise ValueError
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    port = parts.port or PORTS[parts.scheme]
-    return SmtpServer(parts.scheme == "smtps", parts.hostname, port, user, password, sender=user)
+    return SmtpServer(parts.scheme == "smtps", host, port, user, password, sender=user)
 
 
 def _sender(value: str) -> MailAddress:

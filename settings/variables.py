@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 HTTP_ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+")
 # A password may precede an @, and a key may have been pasted where the path of its file belongs.
@@ -90,20 +90,24 @@ def matching(pattern: str) -> Callable[[str], str]:
     return parse
 
 
+def parts_of(address: str, pattern: str | re.Pattern[str]) -> SplitResult:
+    """The parts of an address that matches the whole pattern; `ValueError` for another one, or without a host."""
+    parts = urlsplit(address)
+    if not re.fullmatch(pattern, address) or not parts.hostname or parts.port == 0:  # `port` raises if it is no port
+        raise ValueError
+    return parts
+
+
 def http_origin(value: str) -> str:
     """Parses scheme, host and port of an HTTP address; a slash at its end is dropped."""
     text = value.removesuffix("/")
-    parts = urlsplit(text)
-    if not HTTP_ORIGIN.fullmatch(text) or not parts.hostname or parts.port == 0:  # `port` raises if it is not a port
-        raise ValueError
+    parts_of(text, HTTP_ORIGIN)
     return text
 
 
 def http_address(value: str) -> str:
     """Parses an HTTP address with whatever path and query."""
-    parts = urlsplit(value)
-    is_plain = re.fullmatch(r"[!-~]{1,2000}", value)
-    if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+    if parts_of(value, r"[!-~]{1,2000}").scheme not in ("http", "https"):
         raise ValueError
     return value
 
@@ -113,9 +117,8 @@ def redis_address(value: str) -> str:
 
     It has no query: redis-py would take time limits and more from there.
     """
-    parts = urlsplit(value)
-    is_plain = re.fullmatch(r"rediss?://[!-~]{1,2000}", value) and re.fullmatch(r"(/[0-9]{0,4})?", parts.path)
-    if not is_plain or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
+    parts = parts_of(value, r"rediss?://[!-~]{1,2000}")
+    if not re.fullmatch(r"(/[0-9]{0,4})?", parts.path) or parts.query or parts.fragment:
         raise ValueError
     return value
 
