@@ -91,13 +91,13 @@ class Message(NamedTuple):
         url = self.content.url
         return url if url and len(json_bytes(url)) <= self._url_bytes else None
 
-    def addresses(self, origin: str) -> list[str]:
-        """The address that a press on each button opens, or is sent to; `origin` is this server's.
+    def addressed_buttons(self, origin: str) -> list[tuple[PushedButton, str]]:
+        """Each button with the address that a press opens, or is sent to; `origin` is this server's.
 
         Instead of a URL that would leave too little room for the text, the page of the notification, which has all
         the buttons.
         """
-        return self._addresses(origin)[0]
+        return list(zip(self.buttons, self._addresses(origin)[0], strict=True))
 
     def image(self, origin: str) -> str | None:
         """The address of the picture; None also if it leaves too little room for the text."""
@@ -129,10 +129,9 @@ class Message(NamedTuple):
 
     def native_actions(self, origin: str) -> list[dict[str, str]]:
         """The buttons as a native app gets them; it sends a POST where a `method` says so, and opens the others."""
-        buttons = zip(self.buttons, self.addresses(origin), strict=True)
         return [
             {"label": one_line(button.label), "url": address, **({"method": "POST"} if button.token else {})}
-            for button, address in buttons
+            for button, address in self.addressed_buttons(origin)
         ]
 
     @property

@@ -43,8 +43,7 @@ def links(message: Message, origin: str) -> list[tuple[str, str]]:
     A button leads to a page: opening it presses nothing.
     """
     opened = [("Open", message.url)] if message.url else []
-    labels = [one_line(button.label) for button in message.buttons]
-    return opened + list(zip(labels, message.addresses(origin), strict=True))
+    return opened + [(one_line(button.label), url) for button, url in message.addressed_buttons(origin)]
 
 
 def _buttons(message: Message, origin: str) -> list[tuple[str, str]]:

@@ -11,18 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from process import clock
-from providers.base import (
-    Answer,
-    Meaning,
-    Message,
-    Outcome,
-    Provider,
-    Push,
-    Said,
-    Unavailable,
-    fitted,
-    one_line,
-)
+from providers.base import Answer, Meaning, Message, Outcome, Provider, Push, Said, Unavailable, fitted, one_line
 from providers.transport import Reply, Request
 from providers.web_addresses import HOSTS_IN_WORDS, Hosts, address_of, hosts
 from settings.variables import Variable
@@ -196,10 +185,9 @@ def _payload(message: Message, origin: str) -> bytes:
     if message.content.tag:
         fixed["data"] = {"tag": message.content.tag}
     if message.buttons:
-        buttons = zip(message.buttons, message.addresses(origin), strict=True)
         fixed["actions"] = [
             {"action": button.action, "title": one_line(button.label), "navigate": address}
-            for button, address in buttons
+            for button, address in message.addressed_buttons(origin)
         ]
     if image := message.image(origin):
         fixed["image"] = image
