@@ -13,7 +13,7 @@ from store import alarms as stored_alarms
 from store import buttons, deliveries, held_notifications, notifications
 from store.notifications import Entry
 from web.context import current, request
-from wire.errors import Refused
+from wire.errors import Refused, existing
 
 MAX_SHOWN_OF_DIGEST = 200
 MAX_SHOWN_REPLACED = 5
@@ -45,10 +45,8 @@ def show_notification(notification_id: str) -> Page:
 def _find(notification_id: str) -> Entry:
     account = current().account
     since = plans.history_begin(account.plan, clock.now_ms())
-    entry = notifications.find(account.seq, notification_id, since)
-    if entry is None:
-        raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
-    return entry
+    gone = "This notification no longer exists. It was deleted, or it is too old."
+    return existing(notifications.find(account.seq, notification_id, since), gone)
 
 
 def acknowledge_notification(notification_id: str) -> Page:

@@ -21,7 +21,7 @@ from store.heartbeats import owner_of
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current, request, signed_in_account
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.gotify import Misplaced
 from wire.gotify import error_body as gotify_errors
 from wire.ntfy import NtfyRefused, authorization, user_and_password
@@ -130,9 +130,7 @@ def button_token() -> None:
 def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
     request_body.check_size()
-    token = current().settings.metrics_token
-    if token is None:
-        raise Refused(404)
+    token = existing(current().settings.metrics_token)
     if not secrets.compare_digest(_credential(METRICS_TOKEN) or "", token):
         raise Refused(401, "This address takes Authorization: Bearer with the setting METRICS_TOKEN.")
 

@@ -18,7 +18,7 @@ from web import cross_origin
 from web.context import current, request
 from web.json_answers import STATUS_LINES
 from web.ntfy import publication
-from wire.errors import Refused
+from wire.errors import existing
 from wire.json_text import as_json
 from wire.ntfy import NtfyRefused
 from wire.ntfy_stream import FORMATS, Format, Wanted, wanted
@@ -34,10 +34,7 @@ def check_topic(topics: str) -> dict[str, Any]:
 
 def refuse_method() -> Response:
     """404 instead of 405: a topic exists only for its own methods. Preflight requests are answered."""
-    answer = cross_origin.preflight()
-    if answer is None:
-        raise Refused(404)
-    return answer
+    return existing(cross_origin.preflight())
 
 
 def stream_frames(topics: str) -> Response:

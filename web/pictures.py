@@ -14,7 +14,7 @@ from process import clock
 from web import request_body
 from web.context import Payload, current
 from web.multipart import parsed
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.notification import Content, checked_content
 from wire.ntfy import MAX_FILE_NAME_CHARACTERS
 from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture, cut_picture
@@ -34,9 +34,7 @@ HEADERS = {
 
 def show_picture(token: str) -> Response:
     """GET /i/{token}: the picture. The token is the only credential."""
-    found = pictures.find(token, clock.now_ms())
-    if found is None:
-        raise Refused(404)
+    found = existing(pictures.find(token, clock.now_ms()))
     return Response(found.data, content_type=found.content_type, headers=HEADERS)
 
 
