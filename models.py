@@ -336,9 +336,8 @@ class Device(Model):
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
     secret: str | None = None  # of a webhook that was just added and whose requests are signed
 
-    NOTE_DELIVERED = (
-        "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ? AND token = ?"
-    )
+    NOTE_FETCHED = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
+    NOTE_DELIVERED = f"{NOTE_FETCHED} AND token = ?"
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
     ACTIVE = Query(
         ActiveDevice,
@@ -425,8 +424,7 @@ class Device(Model):
     @classmethod
     def note_fetched(cls, seq: int, now: int) -> None:
         """Note that a device fetched its notifications."""
-        fetched = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
-        run(fetched, (now, seq))
+        run(cls.NOTE_FETCHED, (now, seq))
 
     PURGEABLE = (
         "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"
