@@ -78,12 +78,7 @@ def existing(found: Found | None, message: str | None = None) -> Found:
 
 def rest_body(refused: Refused) -> dict[str, object]:
     """The error body of every JSON address but the metrics webhook."""
-    return {
-        "ok": False,
-        "error": refused.message,
-        "code": CODES[refused.status],
-        "statusCode": refused.status,
-    }
+    return {"ok": False, "error": refused.message, "code": CODES[refused.status], "statusCode": refused.status}
 
 
 def metrics_body(refused: Refused) -> dict[str, object]:

@@ -108,8 +108,7 @@ def checked_priority(sent: Any, name: str) -> int:
 
 def checked_url(sent: Any, name: str) -> str:
     """An http or https address of at most 2,000 characters, as it was sent."""
-    url = checked_string(sent, name)
-    checked_length(url, name, MAX_URL_CHARACTERS)
+    url = checked_length(checked_string(sent, name), name, MAX_URL_CHARACTERS)
     if not URL.fullmatch(url) or not _has_host(url):
         sentence = f"{name} must be an address that begins with http:// or https://, without spaces."
         raise Refused(400, sentence, field=name)

@@ -47,14 +47,10 @@ def _action(text: str, start: int) -> tuple[dict[str, str], int]:
         if section is None:
             raise ActionsError(f"the section after character {start} is not one, or its quote does not end.")
         key, double, single, bare, end = section.groups()
-        if key is None and place >= len(PLACES) and _is_view(action):
+        if key is None and place >= len(PLACES) and action.get("action", "").lower() == "view":
             raise ActionsError(f"the section after character {start} needs a name before it, such as clear=true.")
         name = key.lower() if key else PLACES[place] if place < len(PLACES) else ""
         action[name] = bare.strip() if bare is not None else ESCAPED_QUOTE.sub(r"\1", double or single or "")
         start, place = section.end(), place + 1
         if end != ",":
             return action, start
-
-
-def _is_view(action: dict[str, str]) -> bool:
-    return action.get("action", "").lower() == "view"
