@@ -71,12 +71,8 @@ def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
 
 def connect_tab(alert: Alert) -> str:
     """The address, and how to send to it."""
-    return render(
-        alert,
-        "connect",
-        address=page.webhook_address(alert),
-        sample=as_json(presets.of(alert.preset).sample),
-    )
+    sample = as_json(presets.of(alert.preset).sample)
+    return render(alert, "connect", address=page.webhook_address(alert), sample=sample)
 
 
 def activity_tab(alert: Alert) -> str:

@@ -125,7 +125,7 @@ def save_template(alert_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         return message_tab(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
-    never_filled = _unfilled(draft, None, current().account.time_zone)
+    never_filled = _unfilled(draft, None)
     if not never_filled:
         return back_to(alert_id, "Saved. New notifications will look like this.", "message")
     text, why = never_filled[0]
@@ -212,7 +212,7 @@ def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> Preview:
         repeats="repeats until acknowledged" if text.acknowledge else "",
         arrival=_arrival(alert, text.priority),
         meant=message_templates.likely_paths(text.missing, paths) if is_real else {},
-        unfilled=_unfilled(draft, payload if is_real else None, current().account.time_zone),
+        unfilled=_unfilled(draft, payload if is_real else None),
     )
 
 
@@ -231,10 +231,10 @@ def _arrival(alert: Alert, priority: int | None) -> str:
     return "Saved to History only: it is muted." if fate == KEEP else "Delivered right away."
 
 
-def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
+def _unfilled(draft: Draft, payload: Payload | None) -> list[Unfilled]:
     """The parts of the templates that stay as written, without duplicates."""
     templates = (draft.title, draft.body, draft.priority, draft.url, draft.tag, draft.image)
-    found = (unfilled(template, payload, zone) for template in templates)
+    found = (unfilled(template, payload, current().account.time_zone) for template in templates)
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
