@@ -65,7 +65,7 @@ def find(token: str) -> Question:
     return found._replace(mute=in_force[0] if in_force else None)
 
 
-def press(token: str, undoes: bool = False) -> None:
+def press(token: str, undoes: bool) -> None:
     """Press this button, or undo that, if it mutes; `Refused`: (404) if it is gone, (409) if there is an answer."""
     found = find(token)  # first without the writers' lock: a guessed token must not delay them
     with copies.writing(found.button.account_seq, [found.button.notification_seq]):

@@ -130,7 +130,7 @@ def _record_and_attempt(
 
 
 def deliver_event(
-    webhook: Webhook, short_code: str, content: Content, payload: str | None, picture: bytes | None = None
+    webhook: Webhook, short_code: str, content: Content, payload: str | None, picture: bytes | None
 ) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it.
 

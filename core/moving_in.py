@@ -179,7 +179,7 @@ def _distinct(keys: list[NewKey]) -> list[NewKey]:
 # --- making -------------------------------------------------------------------------------------------------
 
 
-def make(account: Account, plan: Plan, now: int, dry_run: bool = False) -> list[Made]:
+def make(account: Account, plan: Plan, now: int, dry_run: bool) -> list[Made]:
     """Make all of it or nothing, but what has the same name or UUID already; with `dry_run`, nothing."""
     made = list[Made]()
     with trial(account.seq, dry_run):

@@ -89,7 +89,7 @@ def invite(
 
 
 def invite_to_show(
-    email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int, by_mail: bool = False
+    email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int, by_mail: bool
 ) -> str:
     """Invite somebody; returns the id with which `take_link` gives the link once, to the browser of this session."""
     _, path = invite(email, plan, is_administrator, now, by, by_mail)

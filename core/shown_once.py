@@ -11,7 +11,6 @@ from store import server_notes
 from store.database import EVERYBODY, transaction
 
 LIFE_MS = 600_000
-MAX_BYTES = 64  # of a secret: as long as the pad
 
 
 def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None:
@@ -32,6 +31,6 @@ def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: st
 
 
 def _masked(secret: bytes, session_token: str, id_: str) -> bytes:
-    """The bytes XORed with a pad that only this secret uses; twice gives them back."""
+    """The bytes, of which at most 64 are kept, XORed with a pad that only this secret uses; twice gives them back."""
     pad = hmac.digest(session_token.encode(), id_.encode(), "sha512")
     return bytes(a ^ b for a, b in zip(secret, pad, strict=False))

@@ -83,7 +83,7 @@ def at_present(account: Account, now: int) -> dict[str, Any]:
     }
 
 
-def _quiet_page(typed: list[Typed], problem: Problem | None = None, muting: NewMute = NO_MUTE) -> str:
+def _quiet_page(typed: list[Typed], problem: Problem | None, muting: NewMute = NO_MUTE) -> str:
     account, now = current().account, clock.now_ms()
     listed = Alert.of_account(account.seq)
     through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]

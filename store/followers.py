@@ -180,9 +180,9 @@ def followed(account_seq: int, email: str, since: int) -> list[Followed]:
     return FOLLOWED.all({"account": account_seq, "email": email, "since": since})
 
 
-def accept(seq: int, account_seq: int) -> bool:
-    """Let the account follow; False if it does already."""
-    return run(ACCEPT, (account_seq, seq)).rowcount > 0
+def accept(seq: int, account_seq: int) -> None:
+    """Let the account follow; nothing happens the second time."""
+    run(ACCEPT, (account_seq, seq))
 
 
 def accounts_of(owner_seq: int) -> list[int]:

@@ -329,15 +329,15 @@ def message_object(
     return {**always, "message": content.body, **{name: value for name, value in optional.items() if value}}
 
 
-def fitted(answer: dict[str, Any], most: int = MAX_ANSWER_BYTES) -> dict[str, Any]:
-    """The message object in at most `most` bytes: its message is cut, and if need be other fields are dropped."""
-    if _size(answer) <= most:
+def fitted(answer: dict[str, Any]) -> dict[str, Any]:
+    """The message object in `MAX_ANSWER_BYTES`: its message is cut, and if need be other fields are dropped."""
+    if _size(answer) <= MAX_ANSWER_BYTES:
         return answer
     shorter = {**answer, "message": ""}
     for name in ("actions", "attachment", "click", "tags", "title"):
-        if _size(shorter) > most:
+        if _size(shorter) > MAX_ANSWER_BYTES:
             shorter.pop(name, None)
-    room = most - _size(shorter)
+    room = MAX_ANSWER_BYTES - _size(shorter)
     written = as_json(answer["message"])[1:-1].encode()[:room].decode(errors="ignore")
     whole = WHOLE_CHARACTERS.match(written)
     return {**shorter, "message": json.loads(f'"{whole[0] if whole else ""}"')}
