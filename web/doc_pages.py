@@ -42,17 +42,13 @@ def _rendered(path: Path) -> tuple[str, Markup]:
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open":
             title = title or content.content
-            opening.attrSet("id", _anchor(content.content))
+            name = re.sub(r"[^\w -]", "", content.content.lower()).replace(" ", "-")  # as GitHub makes it
+            opening.attrSet("id", name)
     for token in (inner for one in tokens for inner in one.children or ()):
         for attribute in ("href", "src"):
             if address := token.attrGet(attribute):
                 token.attrSet(attribute, _address(str(address)))
     return title, Markup(reader.renderer.render(tokens, reader.options, {}))  # noqa: S704 - our own files
-
-
-def _anchor(heading: str) -> str:
-    """The name by which links reach a heading, as GitHub makes it."""
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _address(link: str) -> str:
