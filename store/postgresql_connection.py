@@ -19,6 +19,7 @@ from store.dialect import translated
 from store.engine import ROOT, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed
 from store.postgresql_statements import Connection as Connection
 from store.sqlite import statements
+from wire.strict_json import without_nul
 
 MIN_VERSION = 14
 START_TRIES = 60  # at the start; each takes half a second while nothing listens
@@ -47,11 +48,6 @@ SERVICE = -2  # one service at a time
 NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
 
 log = logging.getLogger("pocketbell.database")
-
-
-def without_nul(text: str) -> str:
-    """The text as PostgreSQL can store it."""
-    return text.replace("\0", "\ufffd")
 
 
 class _TextDumper(StrDumperUnknown):

@@ -11,9 +11,10 @@ from typing import Any
 import psycopg
 
 from store.engine import SCHEMA_VERSION, DatabaseRefused, Rows, Table, inserting
-from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version, without_nul
+from store.postgresql_connection import UPGRADE_S, Connection, failure, schema_version
 from store.sqlite import keep_last_seq
 from store.sqlite_file import new_file, tables
+from wire.strict_json import without_nul
 
 TYPES = {"INTEGER": "int8", "TEXT": "text", "REAL": "float8", "BLOB": "bytea"}
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

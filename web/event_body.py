@@ -14,7 +14,7 @@ from web.context import Payload, request
 from web.multipart import MULTIPART
 from web.request_body import FORM
 from wire.errors import Refused
-from wire.strict_json import parse_event, replaced_text
+from wire.strict_json import parse_event, replaced_text, without_nul
 
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
 COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
@@ -36,7 +36,7 @@ def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
     if request.mimetype != MULTIPART:
         return _object(raw), []
     sent, files = multipart.parsed(raw)
-    fields = {_storable(name): _storable(value) for name, value in sent.items(multi=True) if name is not None}
+    fields = {without_nul(name): without_nul(value) for name, value in sent.items(multi=True) if name is not None}
     return _of_form(fields), list(files.values())
 
 
@@ -71,11 +71,7 @@ def _fields(encoded: bytes) -> dict[str, str]:
         pairs = parse_qsl(replaced_text(encoded), True, errors="replace", max_num_fields=multipart.MAX_FIELDS)
     except ValueError:
         raise multipart.too_many_fields() from None
-    return {_storable(name): _storable(value) for name, value in pairs}
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "\ufffd")
+    return {without_nul(name): without_nul(value) for name, value in pairs}
 
 
 def _of_form(fields: dict[str, str]) -> Payload:

@@ -11,6 +11,7 @@ from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES
 from web.context import Payload, current, request
 from wire.errors import Refused
 from wire.notification import LAST_TIME, LIKE_SECONDS, looks_like_seconds
+from wire.strict_json import without_nul
 
 MAX_POINTS = 1_000
 ADDRESS = re.compile(r"[^?]*/api/v1/metrics/([^/?]+)/([^/?]+)(?:\?.*)?", re.DOTALL)
@@ -86,8 +87,7 @@ def _ids() -> tuple[str, str]:
 
 
 def _decoded(part: str) -> str:
-    text = unquote_to_bytes(part.encode("latin-1")).decode(errors="replace")
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")  # PostgreSQL takes none
+    return without_nul(unquote_to_bytes(part.encode("latin-1")).decode(errors="replace"))
 
 
 def _time(name: str, default: int) -> int:

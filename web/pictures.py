@@ -18,7 +18,7 @@ from wire.errors import Refused, existing
 from wire.notification import Content, checked_content
 from wire.ntfy import MAX_FILE_NAME_CHARACTERS
 from wire.picture_formats import MAX_PICTURE_BYTES, Picture, begins_picture, cut_picture
-from wire.strict_json import parse_json
+from wire.strict_json import parse_json, without_nul
 
 IN_NUMBERS = ("priority", "expiresAt", "deliverAt")  # fields of a form that may be digits
 IN_JSON = ("actions", "acknowledge")  # fields of a form that are JSON
@@ -40,7 +40,7 @@ def show_picture(token: str) -> Response:
 
 def described(content: Content, picture: Picture, name: str) -> Content:
     """The content of a notification that came with this picture, as a file of that name."""
-    base = name.replace("\0", "\ufffd").replace("\\", "/").rpartition("/")[2]
+    base = without_nul(name).replace("\\", "/").rpartition("/")[2]
     name = " ".join(base.split())[:MAX_FILE_NAME_CHARACTERS] or f"image.{ENDINGS[picture.content_type]}"
     return content._replace(image=None, picture=(picture.content_type, len(picture.data), name))
 

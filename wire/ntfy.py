@@ -32,6 +32,7 @@ from wire.notification import (
     web_address,
 )
 from wire.ntfy_actions import ActionsError, parsed_actions
+from wire.strict_json import without_nul
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, either
 
 EMPTY_MESSAGE, FILE_MESSAGE = "triggered", "You received a file: {}"
@@ -249,7 +250,7 @@ def _in_words(size: int) -> str:
 
 def cut(text: str, longest: int) -> str:
     """At most `longest` characters of a text, trimmed, with U+FFFD for a NUL."""
-    return text.strip()[:longest].strip().replace("\0", "\ufffd")
+    return without_nul(text.strip()[:longest].strip())
 
 
 def _priority(sent: Any) -> int | None:

@@ -92,7 +92,12 @@ def parse_embedded(text: str) -> Any:
 
 def replaced_text(raw: bytes) -> str:
     """Plain text for an event: U+FFFD replaces NUL and invalid UTF-8."""
-    return raw.removeprefix(BOM_UTF8).decode("utf-8", "replace").replace("\0", "\ufffd")
+    return without_nul(raw.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
+
+
+def without_nul(text: str) -> str:
+    """The text with U+FFFD for each NUL, which PostgreSQL does not take."""
+    return text.replace("\0", "\ufffd")
 
 
 def _has_great_number(text: str) -> bool:
