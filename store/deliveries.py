@@ -45,12 +45,11 @@ class Attempt(NamedTuple):
 
 
 class DueDevice(NamedTuple):
-    """A device with an attempt that is due, and since when the first is."""
+    """A device with an attempt that is due."""
 
     seq: int
     account_seq: int
     kind: str
-    due_at: int
 
 
 OF_NOTIFICATION = Query(
@@ -83,7 +82,7 @@ WAITING = (  # the devices that have anything pending: one look-up in the index 
 NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
 DUE_DEVICES = Query(
     DueDevice,
-    f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
+    f"{WAITING} SELECT {columns(DueDevice, 'due')} FROM (SELECT d.seq, d.account_seq, d.kind, {NEXT_DUE} AS due_at"
     " FROM waiting JOIN device d ON d.seq = waiting.seq"
     f" WHERE d.removed_at IS NULL AND d.account_seq {OF_ENABLED}) due"
     " WHERE due_at <= ? ORDER BY due_at",

@@ -13,7 +13,6 @@ class OwnMail(NamedTuple):
     """A mail of the service that is to be sent, to a device's address or the account's."""
 
     seq: int
-    account_seq: int
     kind: str
     device_seq: int | None
     detail: str

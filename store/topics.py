@@ -21,7 +21,6 @@ class FetchingDevice(NamedTuple):
     seq: int
     id: str
     account_seq: int
-    token: str
     kind: str
 
 
