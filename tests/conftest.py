@@ -105,7 +105,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Spare the garbage collector the thousands of collected tests from now on."""
+    """Spare the garbage collector the thousands of collected tests from now on, and let it look seldom.
+
+    It takes a fifteenth of the processor when it looks eight times as often.
+    """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(400_000, 20, 20)
     gc.enable()
