@@ -1,6 +1,9 @@
 """Databases of earlier versions become like new ones, and lose no row."""
 
+import fcntl
 import functools
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import pytest
 from store import database, sqlite
 from tests.support.rows import each
 from tests.support.schemas import SCHEMAS, as_of_now, rows_of
-from tests.support.server import ROOT
+from tests.support.server import ROOT, SHARED
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
 
 STEP_2 = """-- Accounts have a colour.
@@ -232,17 +235,27 @@ def statements_for_rows(connection):
 
 @pytest.fixture(scope="module")
 def upgraded(tmp_path_factory):
-    """The file of a database of an earlier version after its upgrade, and its rows before. All tests read it."""
+    """The file of a database of an earlier version after its upgrade, and its rows before. All tests read it.
+
+    To upgrade all takes two seconds: one of a run's processes does it, and each of them looks at a copy.
+    """
+    shared = Path(os.environ[SHARED])
 
     @functools.cache
     def upgrade(schema):
         file = tmp_path_factory.mktemp("upgraded") / "bell.db"
-        make_old(file, schema)
-        with closing(sqlite3.connect(file)) as old:
-            before = {read: old.execute(read).fetchall() for read in statements_for_rows(old)}
-        database.open_database(file)
-        database.close()
-        return file, before
+        before, after = shared / f"{schema.stem}-before.db", shared / f"{schema.stem}-after.db"
+        with (shared / "upgrading").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not after.exists():
+                make_old(file, schema)
+                shutil.copyfile(file, before)
+                database.open_database(file)
+                database.close()
+                shutil.copyfile(file, after)
+        shutil.copyfile(after, file)
+        with closing(sqlite3.connect(before)) as old:
+            return file, {read: old.execute(read).fetchall() for read in statements_for_rows(old)}
 
     return upgrade
 
