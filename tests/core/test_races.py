@@ -154,8 +154,11 @@ def test_what_was_to_be_sent_later_is_released_once(race, account):
     with transaction(account.seq):
         run("UPDATE notification SET deliver_at = ?", (at - 1,))
         add_device(account.seq, "ntfy", "topic")
-    race("release_scheduled")
-    assert (count("notification", "status = 'held'"), count("delivery", "attempts = 0")) == (0, 50)
+    while count("notification", "status = 'held'"):  # on a busy machine, a round releases only some
+        before = count("delivery", "attempts = 0")
+        race("release_scheduled")
+        assert count("delivery", "attempts = 0") > before
+    assert count("delivery", "attempts = 0") == 50
 
 
 def test_each_missed_deadline_notifies_once(race, account):
