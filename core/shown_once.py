@@ -31,6 +31,6 @@ def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: st
 
 
 def _masked(secret: bytes, session_token: str, id_: str) -> bytes:
-    """The bytes, of which at most 64 are kept, XORed with a pad that only this secret uses; twice gives them back."""
+    """The bytes, at most 64, XORed with a pad that only this secret uses; doing so twice gives them back."""
     pad = hmac.digest(session_token.encode(), id_.encode(), "sha512")
     return bytes(a ^ b for a, b in zip(secret, pad, strict=False))

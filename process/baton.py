@@ -40,7 +40,7 @@ class Baton:
                     return self.ready.popleft()
                 if is_idle := self.holder == own and not self.behind:
                     self.is_idle = True
-                else:  # if another thread has the baton, that may be idle, and stays so
+                else:  # `is_idle` stays: another thread may have the baton, and wait for work
                     turn = self._queue(self.resting)
                     if self.holder == own:
                         self._pass()

@@ -98,7 +98,7 @@ class ThreadedWorker(Worker):
             self._stop()
         finally:
             self.is_over = True
-            signal.setitimer(signal.ITIMER_PROF, 0)  # Python forgets its handler before the process has ended
+            signal.setitimer(signal.ITIMER_PROF, 0)  # Python removes its handler before the process ends
             os.write(self.queue_pipe[1], b"\0")  # wakes the thread that waits for work, which wakes the next
 
     def _look_after(self, pause_s: float) -> None:
@@ -383,13 +383,15 @@ class ThreadedWorker(Worker):
             return self._finish(answer)
         self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
-        return None if is_flushed else self._bound_unsent()
+        if not is_flushed:
+            self._bound_unsent()
+        return None
 
     def _finish(self, answer: Answer) -> None:
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
         connection.answer = None
-        # Also if the worker has begun to stop: who was told that it is kept may be sending the next request.
+        # Also while the worker stops: a client that was told that it is kept may be sending its next request.
         if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request)):
             return self._close(connection)
         self._put(*self.long.end(connection))

@@ -138,7 +138,7 @@ class RedisClient:
         pipeline = self._redis.pipeline(transaction=False)
         for script, keys, values, _ in questions:
             pipeline.eval(script, len(keys), *keys, *values)
-        answers = pipeline.execute(raise_on_error=False)  # which would quote what was sent
+        answers = pipeline.execute(raise_on_error=False)  # redis-py's own error quotes what was sent
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer

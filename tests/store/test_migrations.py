@@ -237,7 +237,7 @@ def statements_for_rows(connection):
 def upgraded(tmp_path_factory):
     """The file of a database of an earlier version after its upgrade, and its rows before. All tests read it.
 
-    To upgrade all takes two seconds: one of a run's processes does it, and each of them looks at a copy.
+    Upgrading all of them takes two seconds: one process of a run does it, and the others copy its files.
     """
     shared = Path(os.environ[SHARED])
 
