@@ -59,8 +59,9 @@ class _Bounded(smtplib.SMTP):
 
     def _shut(self) -> None:
         self.is_cut = True
-        with suppress(OSError):
-            self.sock.shutdown(socket.SHUT_RDWR)
+        if connection := self.sock:  # None once smtplib has closed it
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def send(server: SmtpServer, to: str, message: bytes, timeout_s: float) -> Answer:

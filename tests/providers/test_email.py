@@ -1,6 +1,7 @@
 """E-mail: one well-formed message of any text, and what a mail server's answers and faults mean."""
 
 import ssl
+import threading
 from email.headerregistry import Address as MailAddress
 from email.utils import parsedate_to_datetime
 
@@ -249,6 +250,19 @@ def test_a_refused_password_is_the_operators_fault(mail_server):
         "configuration",
         "The mail server refused the name or password (535). Check SMTP_URL.",
     )
+
+
+def test_when_the_time_is_over_just_after_the_connection_has_ended_nothing_happens(mail_server, monkeypatch):
+    timers = []
+
+    class Timer(threading.Timer):
+        def cancel(self):
+            timers.append(self)
+            super().cancel()
+
+    monkeypatch.setattr(smtp, "Timer", Timer)
+    assert smtp.check(settings(mail_server), 5).error is None
+    timers[0].function()
 
 
 def test_the_service_trusts_what_ssl_cert_file_names(make_service, authority, moved_clock):
