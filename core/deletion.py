@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from core import digests, people
+from core import digest_text, people
 from core.copies import writing
 from core.local_time import day_bounds
 from core.pieces import ROWS, for_each_account, in_pieces
@@ -140,7 +140,7 @@ def _delete_rows(account_seq: int, seqs: list[int]) -> None:
     held_notifications.settle_replaced(seqs)
     notifications.delete_all(account_seq, seqs)
     for digest_seq in rewritten:
-        digests.leave_out(account_seq, digest_seq)
+        digest_text.leave_out(account_seq, digest_seq)
 
 
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:

@@ -4,30 +4,24 @@ Each round decides again which are held. One transaction, which decides once mor
 now and makes them due; then they are pushed and retried like any notification. Must not know requests.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
 from core import holding, local_time, recording
 from core.devices import chosen, receivers
+from core.digest_text import MAX_LINES, digest_of
 from core.holding import Holds
 from core.pieces import ROWS, for_each_account, in_pieces
-from core.value_text import cut
 from process import clock
 from process.faults import log_fault
-from providers.base import shown
 from store import alarms, held_notifications, notifications, scheduled
 from store import mutes as stored_mutes
 from store.database import transaction
-from store.held_notifications import HeldGroup, HeldText
+from store.held_notifications import HeldGroup
 from store.mutes import Mute
-from wire.json_text import json_bytes
-from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
+from wire.notification import DEFAULT_PRIORITY
 
-MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
-MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
-MAX_LINES = MAX_DIGEST_BYTES // MIN_LINE_CHARACTERS
 MAX_RELEASED = 100_000  # of an account at once: more would keep writers waiting; the rest is the next digest
 
 
@@ -118,59 +112,8 @@ def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
         held_notifications.remove(seqs)
     else:
         hops = held_notifications.most_hops(seqs)
-        content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority, hops=hops)
+        content = digest_of(seqs[:MAX_LINES], len(seqs))._replace(priority=priority, hops=hops)
         pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)
         alarms.begin(seqs, now)
     recording.begin(notifications.one(pushed), found, now, now)
-
-
-def leave_out(account_seq: int, digest_seq: int) -> None:
-    """Rewrite a digest without its deleted notifications, or delete it if empty; call inside `transaction()`."""
-    left = held_notifications.count_lines(digest_seq)
-    if left:
-        lines = held_notifications.lines(digest_seq, MAX_LINES)
-        notifications.rewrite(account_seq, digest_seq, _content(lines, left))
-    else:
-        held_notifications.settle_replaced([digest_seq])
-        notifications.delete_all(account_seq, [digest_seq])
-
-
-def _content(oldest: list[int], count: int) -> Content:
-    """The text of a digest of `count` notifications, whose oldest have these seqs."""
-    body = digest_body(held_notifications.texts(oldest, MAX_DIGEST_BYTES + 1), count)
-    return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
-
-
-def digest_body(oldest: list[HeldText], count: int) -> str:
-    """One line for each of `count` notifications, the oldest of which are given; shortened to fit a push.
-
-    All lines are cut at the greatest width at which they fit together. If they do not fit at the least width, the
-    last lines are replaced by one with their number.
-    """
-    lines = [_line(text) for text in oldest]
-    widths = range(MIN_LINE_CHARACTERS, MAX_DIGEST_BYTES)
-    # Whether the lines are too long goes from False to True as the width grows: a bisection finds the first True.
-    too_wide = bisect_left(widths, True, key=lambda width: not _fits(_cut(lines, width)))
-    lines = _cut(lines, widths[max(0, too_wide - 1)])
-    while not _fits(all_lines := _with_rest(lines, count)):
-        lines.pop()
-    return "\n".join(all_lines)
-
-
-def _line(text: HeldText) -> str:
-    title = " ".join(shown(text.title.removeprefix(TITLE_PREFIX)).split())
-    body = " ".join(shown(text.body).split())
-    return f"{title}: {body}" if body else title
-
-
-def _cut(lines: list[str], width: int) -> list[str]:
-    return [cut(line, width) for line in lines]
-
-
-def _with_rest(lines: list[str], count: int) -> list[str]:
-    return [*lines, f"… and {count - len(lines)} more"] if len(lines) < count else lines
-
-
-def _fits(lines: list[str]) -> bool:
-    return len(json_bytes("\n".join(lines))) <= MAX_DIGEST_BYTES

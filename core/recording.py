@@ -4,7 +4,7 @@ Everything here is a part of a transaction; nothing is pushed. Must not know req
 formats.
 """
 
-from core import alarms, buttons, fetching, holding, local_time, pictures, retries, storage
+from core import alarms, buttons, digest_text, fetching, holding, local_time, pictures, retries, storage
 from core.devices import awake
 from core.holding import HELD_SENDERS, PUSH
 from store import alarms as stored_alarms
@@ -124,7 +124,8 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
 def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     """End the deliveries, schedules and repeats of the earlier notifications with this tag that the sender reaches.
 
-    In a digest, the newer notification takes the place of a held one.
+    In a digest that is held, the newer notification takes the place of an earlier one. From a digest that a device has
+    still to get, the earlier one is left out.
     """
     if isinstance(sender, Follower):  # what is his own stays, whatever tags others use
         replaced = copies.replace_earlier(sender.account_seq, tag, seq, sender.subject)
@@ -134,7 +135,10 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
         return
     earlier = [earlier for earlier, _ in replaced]
     deliveries.end(earlier, REPLACED, now)
-    held_notifications.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
+    held = [earlier for earlier, status in replaced if status == "held"]
+    for digest_seq in held_notifications.leave_pending_digests(held):
+        digest_text.leave_out(sender.account_seq, digest_seq)
+    held_notifications.put_behind(held, seq)
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)
     stored_alarms.end(earlier, "cancelled")

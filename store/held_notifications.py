@@ -104,6 +104,10 @@ DIGESTS_OF = (
     "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
     " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
 )
+IN_PENDING_DIGEST = (
+    "SELECT notification_seq, digest_seq FROM held h WHERE notification_seq IN (SELECT value FROM json_each(?))"
+    " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
+)
 GROUP_OF = (
     f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
     " WHERE notification_seq = ? AND digest_seq IS NULL"
@@ -203,9 +207,22 @@ def put_behind(seqs: list[int], newer_seq: int) -> None:
 
 def settle_replaced(newer_seqs: list[int]) -> None:
     """Give the notifications for which these stand a status of their own."""
-    seqs = json.dumps(select_numbers(REPLACED_BY, (json.dumps(newer_seqs),)))
-    run(SETTLE, (seqs,))
-    run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
+    _settle(select_numbers(REPLACED_BY, (json.dumps(newer_seqs),)))
+
+
+def leave_pending_digests(seqs: list[int]) -> set[int]:
+    """Take these notifications out of the digests that a device has still to get; returns those digests.
+
+    They have a status of their own from then on.
+    """
+    found = run(IN_PENDING_DIGEST, (json.dumps(seqs),)).fetchall()
+    _settle([seq for seq, _ in found])
+    return {digest_seq for _, digest_seq in found}
+
+
+def _settle(seqs: list[int]) -> None:
+    run(SETTLE, (json.dumps(seqs),))
+    remove(seqs)
 
 
 def remove(seqs: Iterable[int]) -> None:

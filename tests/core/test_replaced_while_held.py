@@ -6,6 +6,7 @@ from core import digests
 from models import Account
 from tests.support.accounts import OWNER
 from tests.support.alarms import detail
+from tests.support.devices import subscribe
 from tests.support.holding import digest_of, shown
 from tests.support.times import HOUR_S, MINUTE_S
 
@@ -98,6 +99,46 @@ def test_a_notification_sent_with_a_key_replaces_a_held_event_with_its_tag(owner
     assert sent.json["notification"]["status"] == "delivered"
     morning()
     assert shown(browser) == [("MCP - fixed", "by hand")] and by_title(owner)["down"] == "delivered"
+
+
+def test_a_digest_that_is_pushed_again_leaves_out_what_was_replaced_meanwhile(
+    owner, hook, browser, night, morning, works_at
+):
+    browser.then(503)
+    old, _ = post(hook, "down", "web"), post(hook, "other")
+    morning()
+    new = post(hook, "up", "web", "resolved")
+    assert by_title(owner) == {"down": "failed", "up": "delivered", "other": "pending"}
+    assert detail(owner, old)["replacedBy"] == new
+    works_at("2026-11-22T09:00")
+    assert shown(browser) == [("MCP - up", "resolved"), ("MCP - 1 notification", "other: firing")]
+    assert by_title(owner) == {"down": "failed", "up": "delivered", "other": "delivered"}
+
+
+def test_a_digest_of_replaced_notifications_alone_is_not_pushed_again(owner, hook, browser, night, morning, works_at):
+    browser.then(503)
+    for tag in ("web", "mail"):
+        post(hook, f"{tag} down", tag)
+    morning()
+    for tag in ("web", "mail"):
+        post(hook, f"{tag} up", tag)
+    works_at("2026-11-22T09:00")
+    assert shown(browser) == [("MCP - web up", "firing"), ("MCP - mail up", "firing")]
+
+
+def test_what_one_device_got_in_a_digest_stays_delivered_when_it_is_replaced(
+    owner, hook, browser, push_service, night, morning, works_at
+):
+    late = subscribe(owner, push_service)
+    late.then(503)
+    post(hook, "down", "web")
+    post(hook, "other")
+    morning()
+    post(hook, "up", "web", "resolved")
+    works_at("2026-11-22T09:00")
+    assert by_title(owner) == {"down": "delivered", "up": "delivered", "other": "delivered"}
+    assert shown(browser) == [digest_of("down: firing", "other: firing"), ("MCP - up", "resolved")]
+    assert shown(late) == [("MCP - up", "resolved"), ("MCP - 1 notification", "other: firing")]
 
 
 def test_delivering_now_counts_the_lines_of_the_digest(owner, hook, browser, night, moved_clock):
