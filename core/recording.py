@@ -124,8 +124,8 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
 def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     """End the deliveries, schedules and repeats of the earlier notifications with this tag that the sender reaches.
 
-    In a digest that is held, the newer notification takes the place of an earlier one. From a digest that a device has
-    still to get, the earlier one is left out.
+    In a digest that is held, the newer notification takes the place of an earlier one. A digest that a device has
+    still to get leaves the earlier one out.
     """
     if isinstance(sender, Follower):  # what is his own stays, whatever tags others use
         replaced = copies.replace_earlier(sender.account_seq, tag, seq, sender.subject)
