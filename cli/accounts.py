@@ -97,9 +97,7 @@ def set_account(
 ) -> None:
     """Change an account's plan, time zone, quiet hours, password or role."""
     hashed = _piped_password_hash() if password_stdin else None
-    change_zone = (
-        None if timezone is None else accounts.zone_change(changed, timezone, plan or changed.plan, clock.now_ms())
-    )
+    change_zone = None if timezone is None else accounts.zone_change(changed, timezone, clock.now_ms())
     with transaction(EVERYBODY, changed.seq):
         if admin is not None:
             people.set_administrator(changed.seq, admin)

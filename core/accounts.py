@@ -3,6 +3,7 @@
 import re
 import secrets
 import string
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -29,6 +30,7 @@ SESSION_LIFE_MS = 90 * DAY_MS
 VISIT_NOTED_EVERY_MS = 3_600_000
 THEMES = ("system", "light", "dark")
 MONTH_DAYS = 32  # reaches back before the first of any month
+ZONES_APART_MS = 2 * DAY_MS  # a day may begin 26 hours earlier in another zone
 MAX_LIVE_KEYS = 1_000
 MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
@@ -180,17 +182,18 @@ def note_devices(account: Account, device_seq: int) -> None:
             Account.change(account.seq, known_device_seq=device_seq)
 
 
-def zone_change(account: Account, time_zone: str, plan: str, now: int) -> Callable[[], None]:
+def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None]:
     """Prepare a change of the time zone; returns the function that makes it, which may be called in a transaction.
 
-    It also sets the deadlines of cron heartbeats, and this month's counters: they are prepared here, since counting a
-    long history takes a while. A day keeps its count if a part of it is older than the plan's history.
+    It also sets the deadlines of cron heartbeats, and counts the last month by the days of the new zone: that is
+    prepared here, since counting a long history takes a while. What was deleted stays counted on its date.
     """
     zone = local_time.checked_zone(time_zone)
-    since = local_time.day_start(now - min(PLANS[plan].history_days - 1, MONTH_DAYS) * DAY_MS, zone)
+    since = local_time.day_start(now - MONTH_DAYS * DAY_MS, zone)
+    first_day, begin = local_time.local_day(since, zone), since - ZONES_APART_MS
     with cpu_affinity.any_of_them():
         newest = notifications.newest_seq(account.seq)
-        counts = notification_days.count_by_quarter_hour(account.seq, since, 0, newest)
+        counts = notification_days.count_by_quarter_hour(account.seq, begin, 0, newest)
 
     def make() -> None:
         with transaction(account.seq):
@@ -198,9 +201,11 @@ def zone_change(account: Account, time_zone: str, plan: str, now: int) -> Callab
             for beat in heartbeats.of_account(account.seq):
                 if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > now:
                     heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, now), now)
-            newer = notification_days.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
-            days = local_time.count_by_day(counts + newer, zone)
-            notification_days.replace_since(account.seq, local_time.local_day(since, zone), days)
+            left = counts + notification_days.count_by_quarter_hour(account.seq, begin, newest, AFTER_ALL)
+            counted = Counter(notification_days.since(account.seq, first_day))
+            deleted = counted - local_time.count_by_day(left, account.time_zone)
+            days = local_time.count_by_day(left, zone) + deleted
+            notification_days.replace_since(account.seq, first_day, days)
 
     return make
 

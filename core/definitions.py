@@ -325,7 +325,7 @@ def account_change(account: Account, fields: Fields, now: int) -> Callable[[], A
     """
     wanted = dict(fields.items() - account_fields(account).items())
     hours, zone = wanted.get("quietHours"), wanted.get("timeZone")
-    change = accounts.zone_change(account, zone, account.plan, now) if zone else None
+    change = accounts.zone_change(account, zone, now) if zone else None
 
     def make() -> Account:
         with transaction(account.seq):

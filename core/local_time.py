@@ -202,7 +202,7 @@ def at_clock(now: int, days: int, hour_minute: tuple[int, int] | None, zone: str
     return _clock_at(local.date() + timedelta(days=days), clock, zone)
 
 
-def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]:
+def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> Counter[str]:
     """Sum counts of quarter hours (start in ms, count) by calendar day: every zone's offset is a multiple of them."""
     days = Counter[str]()
     for start, count in counts:

@@ -50,7 +50,7 @@ def save_time_zone() -> Page:
     """POST /app/settings/time-zone."""
     zone, account = request.form.get("time_zone", ""), current().account
     try:
-        change = accounts.zone_change(account, zone, account.plan, clock.now_ms())
+        change = accounts.zone_change(account, zone, clock.now_ms())
         change()
     except Refused as refused:
         return show_settings(Problem.of(refused)), 422

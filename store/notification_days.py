@@ -116,10 +116,11 @@ def has_any(account_seq: int) -> bool:
 
 
 def replace_since(account_seq: int, first_day: str, counts: dict[str, int]) -> None:
-    """Replace all rows from `first_day` on with `counts` (by day)."""
+    """Replace all rows from `first_day` on with those of `counts` (by day)."""
     run("DELETE FROM notification_day WHERE account_seq = ? AND day >= ?", (account_seq, first_day))
     for day, number in counts.items():
-        run(ADD_DAY, (account_seq, day, number))
+        if day >= first_day:
+            run(ADD_DAY, (account_seq, day, number))
 
 
 def since(account_seq: int, first_day: str) -> dict[str, int]:

@@ -161,6 +161,18 @@ def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_c
     assert counts(owner) == before
 
 
+def test_what_was_deleted_stays_counted_when_the_time_zone_changes(service, owner, moved_clock):
+    ids = []
+    for hours in (0, 20, 9):
+        moved_clock.advance(hours * 3_600)
+        ids += [owner.send().json["notification"]["id"] for _ in range(2)]
+    for one in ids[::2]:
+        assert owner.delete(f"/notifications/{one}").status_code == 200
+    for zone, of_day in (("Europe/London", 4), ("Pacific/Kiritimati", 1), ("UTC", 4)):
+        account_set(service, "--timezone", zone)
+        assert counts(owner) == (6, of_day, 6)
+
+
 # History
 
 
