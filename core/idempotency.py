@@ -45,10 +45,12 @@ def request_hash(content: Content, picture: bytes | None = None) -> bytes:
     """The SHA-256 of a request's content, which has the prefix in its title, and of the picture that came with it.
 
     An optional field counts only if it was set: keys that are older than a new field stay valid. The way on which it
-    came does not count.
+    came does not count, nor does the name of the picture's file.
     """
     given = content.given
     given.pop("hops", None)
+    if content.picture:
+        given["picture"] = content.picture[:2]  # without its name
     said = [content.title, content.body, *([given] if given else [])]
     hashed = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     hashed.update(picture or b"")

@@ -85,6 +85,8 @@ def _parts(raw: bytes) -> tuple[Payload, list[FileStorage]]:
     if raw.lstrip().startswith(b"{"):
         return parse_json(raw), []
     texts, files = parsed(raw)
+    if any("\0" in text for text in texts.values()):
+        raise Refused(400, "The form is not valid: a field has a NUL character.")
     fields = {name: _value(name, text) for name, text in texts.items() if name and text}
     is_named = "image" in fields or "image" in files
     return fields, files.getlist("image") if is_named else _first_picture(files.values())

@@ -175,7 +175,7 @@ def _checked_actions(sent: Any, name: str) -> tuple[dict[str, str], ...]:
 def _checked_action(sent: Any, name: str) -> dict[str, str]:
     given = {part: value for part, value in sent.items() if value is not None} if isinstance(sent, dict) else {}
     if ("url" in given) == ("answer" in given) or given.keys() - {"label", "url", "answer"}:
-        raise Refused(400, f"{name} must be an object with label and either url or answer.")
+        raise Refused(400, f"{name} must be an object with label, either url or answer, and nothing else.")
     checks = {"label": _text(MAX_LABEL_CHARACTERS), "url": checked_url, "answer": _text(MAX_ANSWER_CHARACTERS)}
     kind = "url" if "url" in given else "answer"
     return {part: checks[part](given.get(part), f"{name}.{part}") for part in ("label", kind)}
@@ -186,7 +186,7 @@ def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:
     if sent is True:
         return EVERY_S, FOR_S
     if not isinstance(sent, dict) or sent.keys() - {"everyS", "forS"}:
-        raise Refused(400, f"{name} must be true or an object with everyS and forS.")
+        raise Refused(400, f"{name} must be true or an object with everyS, forS and nothing else.")
     parts = {"everyS": EVERY_S, "forS": FOR_S} | {part: time for part, time in sent.items() if time is not None}
     for part, time in parts.items():
         if type(time) is not int or not MIN_REPEATING_S <= time <= MAX_REPEATING_S:

@@ -111,6 +111,7 @@ def test_a_form_has_numbers_as_digits_and_lists_as_json(pro, moved_clock):
         ({"acknowledge": "yes"}, "acknowledge must be JSON in a form."),
         ({"body": ""}, "body is required."),
         ({"title": " "}, "title must not be blank."),
+        ({"body": "a\0b"}, "The form is not valid: a field has a NUL character."),
     ],
 )
 def test_a_wrong_field_of_a_form_is_named_and_nothing_is_kept(pro, fields, sentence):
@@ -221,9 +222,9 @@ def test_an_event_with_a_file_that_is_no_whole_picture_has_its_text(service, own
 # --- an Idempotency-Key -------------------------------------------------------------------------------------
 
 
-def test_a_replay_has_the_same_address_whatever_the_boundary(pro):
+def test_a_replay_has_the_same_address_whatever_the_boundary_and_the_files_name(pro):
     once = {"Idempotency-Key": "once"}
-    first, again = send(pro, headers=once), send(pro, headers=once)
+    first, again = send(pro, headers=once), send(pro, name="tmp.7f3a.png", headers=once)
     assert again.headers["Idempotent-Replayed"] == "true"
     assert again.json == first.json
     assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 1
