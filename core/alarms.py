@@ -153,14 +153,10 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
 
 
 def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
-    """The devices to push to now: without fallbacks, and those in their quiet hours, also if it came in them."""
-    content = alarm.notification.content
-    found = receivers(alarm.account_seq, content.priority, now).devices
-    devices = [device for device in found if not device.after_s]
-    if not any(device.quiet_hours for device in devices):
-        return devices
+    """The devices to push to now: without fallbacks, those in quiet hours, and those that it was kept from before."""
+    found = receivers(alarm.account_seq, alarm.notification.content.priority, now).devices
     left_out = deliveries.quiet_on(alarm.notification.seq)
-    return [device for device in devices if device.seq not in left_out]
+    return [device for device in found if not device.after_s and device.seq not in left_out]
 
 
 def acknowledged_on(device: str | None, by: str | None) -> str:

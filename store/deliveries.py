@@ -126,7 +126,10 @@ SILENCE = (
     "UPDATE delivery SET status = 'quiet', next_attempt_at = NULL, answered_at = ?, error = NULL"
     " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
 )
-QUIET_ON = "SELECT device_seq FROM delivery WHERE notification_seq = ? AND status = 'quiet'"
+QUIET_ON = (
+    "SELECT device_seq FROM delivery WHERE status = 'quiet' AND notification_seq IN"
+    " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))"
+)
 FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
 ANSWER = (
     "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
@@ -181,8 +184,8 @@ def silence(notification_seq: int, device_seq: int, now: int) -> None:
 
 
 def quiet_on(notification_seq: int) -> list[int]:
-    """The devices (their seqs) on whose quiet hours this notification fell."""
-    return select_numbers(QUIET_ON, (notification_seq,))
+    """The devices (their seqs) that this notification, or its digest, was not pushed to: they were to stay quiet."""
+    return select_numbers(QUIET_ON, {"seq": notification_seq})
 
 
 def due_devices(now: int) -> list[DueDevice]:

@@ -114,6 +114,14 @@ def test_the_history_is_stronger_than_quiet_hours_and_digests(service, owner, br
     assert browser.pushes == []
 
 
+def test_what_a_mute_keeps_to_the_history_does_not_repeat_either(owner, browser, passes):
+    mute(owner, mode="history", for_s=2 * MINUTE_S, urgentPasses=False)
+    id_ = ring(owner, every_s=60)
+    for _ in range(4):
+        passes(MINUTE_S)
+    assert (browser.pushes, rung(owner, id_)) == ([], ("waiting", 0))
+
+
 # --- priorities ---------------------------------------------------------------------------------------------
 
 

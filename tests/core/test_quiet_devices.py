@@ -8,8 +8,9 @@ from tests.support.accounts import OWNER, account_set
 from tests.support.alarms import bodies, detail, ring, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.holding import shown
+from tests.support.mutes import mute
 from tests.support.ntfy_app import add_phone
-from tests.support.times import HOUR_S
+from tests.support.times import HOUR_S, MINUTE_S
 
 NOW_QUIET, SOON_QUIET = "09:00-11:00", "10:30-12:00"  # the clock of these tests stands at 10:00
 
@@ -99,6 +100,26 @@ def test_of_what_repeats_it_gets_what_began_before_but_not_within_its_quiet_hour
     passes(HOUR_S * 1.5)
     assert bodies(browser) == ["full", "full"] and len(bodies(other)) >= 5
     assert said(owner, within)[1] == ["quiet", "delivered"] and rung(owner, began_before)[0] == "waiting"
+
+
+def test_a_repeat_brings_nothing_that_came_in_quiet_hours_that_were_switched_off_since(
+    owner, push_service, sleeper, passes
+):
+    other = subscribe(owner, push_service)
+    id_ = ring(owner, every_s=60)
+    quieten(owner, "off")
+    passes(MINUTE_S)
+    assert (bodies(sleeper), len(other.pushes), said(owner, id_)[1]) == ([], 2, ["quiet", "delivered"])
+
+
+def test_a_repeat_of_what_came_in_a_digest_in_its_quiet_hours_does_not_reach_it_either(owner, sleeper, passes):
+    mute(owner, for_s=2 * MINUTE_S, urgentPasses=False)
+    id_ = ring(owner, every_s=60)
+    owner.send()
+    passes(2 * MINUTE_S)
+    quieten(owner, "off")
+    passes(MINUTE_S)
+    assert (sleeper.pushes, rung(owner, id_)) == ([], ("waiting", 0))
 
 
 def test_a_repeat_without_a_device_to_go_to_waits_for_the_next(owner, browser, passes):
