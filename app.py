@@ -73,7 +73,17 @@ from web.context import current
 from web.door import Door, answered
 from web.json_answers import CompactJson
 from web.long_requests import check_crowd, takes_long
-from web.routing import Check, Errors, IdConverter, Route, TextConverter, Unknown, first_segments, topics_beside
+from web.routing import (
+    Check,
+    Errors,
+    IdConverter,
+    Route,
+    TagConverter,
+    TextConverter,
+    Unknown,
+    first_segments,
+    topics_beside,
+)
 from wire.errors import metrics_body
 from wire.gotify import error_body as gotify_errors
 from wire.ntfy import error_body as ntfy_errors
@@ -266,10 +276,10 @@ ROUTES = (
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
     *ntfy_routes("/<topic:topic>", ntfy.publish, "POST", "PUT", takes_files=True),
-    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.publish, "POST", "PUT", takes_files=True),
-    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.delete, "DELETE"),
-    *ntfy_routes("/<topic:topic>/<topic:sequence_id>/clear", ntfy.clear, "PUT"),
-    *ntfy_routes("/<topic:topic>/<topic:sequence_id>/read", ntfy.clear, "PUT"),
+    *ntfy_routes("/<topic:topic>/<tag:sequence_id>", ntfy.publish, "POST", "PUT", takes_files=True),
+    *ntfy_routes("/<topic:topic>/<tag:sequence_id>", ntfy.delete, "DELETE"),
+    *ntfy_routes("/<topic:topic>/<tag:sequence_id>/clear", ntfy.clear, "PUT"),
+    *ntfy_routes("/<topic:topic>/<tag:sequence_id>/read", ntfy.clear, "PUT"),
     *ntfy_routes("/<topic:topic>/publish", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/send", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),
@@ -425,7 +435,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
 
 def _add_routes(app: Flask, routes: Iterable[Route]) -> None:
     app.url_map.merge_slashes = False
-    app.url_map.converters.update(id=IdConverter, text=TextConverter, topic=TOPIC, topics=TOPICS)
+    app.url_map.converters.update(id=IdConverter, text=TextConverter, topic=TOPIC, topics=TOPICS, tag=TagConverter)
     for route in routes:
         if route.guard in guards.OF_KEYS and not route.scopes:
             raise ValueError(f"{route.endpoint} does not say which keys may call it")

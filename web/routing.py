@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from werkzeug.routing import BaseConverter
 
 from wire.errors import Refused, rest_body
-from wire.ntfy import TOPIC
+from wire.notification import MAX_TAG_CHARACTERS
+from wire.ntfy import TOPIC, cut
 
 Check = Callable[[], Any] | None
 Errors = Callable[[Refused], Any]  # makes the body of an error
@@ -55,6 +56,14 @@ class TextConverter(BaseConverter):
 
     part_isolating = False
     regex = r"[\s\S]+"
+
+
+class TagConverter(BaseConverter):
+    """ntfy's ID of a message in a path, which is its tag here: one that is too long is cut, so that none is lost."""
+
+    def to_python(self, value: str) -> str:
+        """The tag."""
+        return cut(value, MAX_TAG_CHARACTERS)
 
 
 def first_segments(routes: Iterable[Route]) -> frozenset[str]:

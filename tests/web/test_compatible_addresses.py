@@ -73,7 +73,7 @@ def test_gotifys_own_address_says_where_it_is(service, sent):
 @each(
     "path",
     [
-        *("/back.ups", "/backups/", "/backups/a/b", f"/{'t' * 65}", f"/backups/{'s' * 65}", "/größe", "/a,b"),
+        *("/back.ups", "/backups/", "/backups/a/b", f"/{'t' * 65}", "/größe", "/a,b"),
         *("/%61pi", "/api", "/p", "/v1", "/gotify", "/openapi.json/x", "/healthz/x"),
     ],
 )

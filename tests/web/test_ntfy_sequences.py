@@ -25,6 +25,22 @@ def test_the_newest_message_with_the_id_is_deleted(pro):
     assert ids(pro) == [other, first]
 
 
+@each(
+    "id_, tag",
+    [
+        *((name, name) for name in ("a", "docs", "app", "metrics", "json", "my.id", "größe")),
+        ("x" * 65, "x" * 64),
+        ("a%00%20", "a\ufffd"),
+    ],
+)
+def test_an_id_may_be_any_text_and_is_cut(pro, id_, tag):
+    sent = publish(pro, f"/backups/{id_}")
+    assert (sent.status_code, sent.json["sequence_id"]) == (200, tag)
+    assert pro.request("PUT", f"/backups/{id_}/clear").json == event("message_clear", tag)
+    assert detail(pro, sent.json["id"])["acknowledgedAt"] == NOW
+    assert pro.request("DELETE", f"/backups/{id_}").json == event("message_delete", tag) and ids(pro) == []
+
+
 def test_a_message_without_an_id_has_its_own(pro):
     sent = publish(pro).json["id"]
     assert pro.request("DELETE", f"/backups/{sent}").json == event("message_delete", sent)
