@@ -8,7 +8,6 @@ from core import copies, durations, firing, maintenance
 from core.backoff import Backoff
 from core.clock_steps import STEP_MS
 from core.local_time import local_time, next_run
-from core.pruning import KEPT_PINGS
 from process import clock
 from store import heartbeats, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
@@ -16,6 +15,7 @@ from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import existing
 from wire.notification import LOW_PRIORITY, Content
 
+KEPT_PINGS = 60  # of a heartbeat: 30 runs with a start and an end
 NOTED_EVERY_S = 30.0  # that the service is alive: a downtime may be overestimated by as much
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner

@@ -19,7 +19,6 @@ from store.database import transaction
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
-KEPT_PINGS = 60  # of a heartbeat: 30 runs with a start and an end; `core/heartbeat_checks.py` removes the oldest
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"  # the last time that was believed, and a later one that is doubted, or null
 

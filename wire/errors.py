@@ -1,7 +1,7 @@
 """Refusals, and the shapes of error answers.
 
-Handlers raise `Refused`, and `app.py` renders it for the API that was called. Must not know Flask: a renderer returns
-plain data.
+Handlers raise `Refused`; `answer()` in dashboard/refusals.py makes the answer of it, in the shape of the API that was
+called. Must not know Flask: a shape is plain data.
 """
 
 from collections.abc import Mapping

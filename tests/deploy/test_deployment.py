@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 import config
-from core import accounts, alerts, idempotency, plans, pruning, recent_requests
+from core import accounts, alerts, heartbeat_checks, idempotency, plans, recent_requests
 from models import Account
 from process import clock
 from process.clock import DAY_MS
@@ -315,7 +315,7 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
         f"valid once, for {accounts.LINK_LIFE_MS // 3_600_000} hours",
         f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours, even",
-        f"a heartbeat's newest {pruning.KEPT_PINGS} pings",
+        f"a heartbeat's newest {heartbeat_checks.KEPT_PINGS} pings",
         f"its latest {recent_requests.MAX_KEPT} requests".replace("30", "thirty"),
         f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
         f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
