@@ -8,7 +8,7 @@ from collections import defaultdict
 from functools import partial
 from typing import NamedTuple
 
-from core import buttons, fetching, long_poll
+from core import buttons, digest_text, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, note_device, push_all
 from core.batches import Batches
 from core.copies import writing
@@ -56,6 +56,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         by = None if owner_seq == account_seq else account_seq
         if stored.acknowledge(owner_seq, seq, device_seq, by, now):
             deliveries.end([seq], "It was acknowledged before this device had it.", now)
+            digest_text.leave_pending(owner_seq, [seq])
             if notifications.one(seq).status == "pending":
                 notifications.settle(seq)
             after_commit(batches.due.set)

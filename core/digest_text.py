@@ -23,6 +23,12 @@ def digest_of(oldest: list[int], count: int) -> Content:
     return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
 
 
+def leave_pending(account_seq: int, seqs: list[int]) -> None:
+    """Leave these notifications out of the digests that a device has still to get; call inside `transaction()`."""
+    for digest_seq in held_notifications.leave_pending_digests(seqs):
+        leave_out(account_seq, digest_seq)
+
+
 def leave_out(account_seq: int, digest_seq: int) -> None:
     """Rewrite a digest that has lost notifications, or delete it if none is left; call inside `transaction()`."""
     left = held_notifications.count_lines(digest_seq)

@@ -136,8 +136,7 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     earlier = [earlier for earlier, _ in replaced]
     deliveries.end(earlier, REPLACED, now)
     held = [earlier for earlier, status in replaced if status == "held"]
-    for digest_seq in held_notifications.leave_pending_digests(held):
-        digest_text.leave_out(sender.account_seq, digest_seq)
+    digest_text.leave_pending(sender.account_seq, held)
     held_notifications.put_behind(held, seq)
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)

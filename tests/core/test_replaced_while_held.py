@@ -115,6 +115,19 @@ def test_a_digest_that_is_pushed_again_leaves_out_what_was_replaced_meanwhile(
     assert by_title(owner) == {"down": "failed", "up": "delivered", "other": "delivered"}
 
 
+def test_a_digest_that_is_pushed_again_leaves_out_what_was_acknowledged_meanwhile(
+    owner, hook, browser, night, morning, works_at
+):
+    browser.then(503)
+    seen, _ = post(hook, "seen"), post(hook, "other")
+    morning()
+    assert owner.post(f"/notifications/{seen}/acknowledge").status_code == 200
+    works_at("2026-11-22T09:00")
+    digests_shown = [message for message in shown(browser) if "notification" in message[0]]
+    assert digests_shown == [("MCP - 1 notification", "other: firing")]
+    assert by_title(owner) == {"seen": "failed", "other": "delivered"} and "acknowledgedAt" in detail(owner, seen)
+
+
 def test_a_digest_of_replaced_notifications_alone_is_not_pushed_again(owner, hook, browser, night, morning, works_at):
     browser.then(503)
     for tag in ("web", "mail"):
