@@ -47,18 +47,6 @@ def left(answer):
     return int(answer.headers["X-RateLimit-Remaining"])
 
 
-def test_475_keys_of_a_starter_make_at_most_500_requests_in_any_minute(service, moved_clock):
-    service.account()
-    keys = callers(service, 475)
-    assert taken(keys) == 475
-    moved_clock.advance(30)
-    assert taken(keys[:100]) == 25
-    moved_clock.advance(29.9)
-    assert taken(keys[:10]) == 0
-    moved_clock.advance(0.2)
-    assert taken([*keys, *keys[:10]]) == 475
-
-
 def test_five_keys_have_their_full_limits_and_a_sixth_waits_for_one_of_their_requests_to_end(keys, moved_clock):
     moved_clock.advance(20)
     assert taken(keys[:5]) == 5
