@@ -25,6 +25,49 @@ def note(now):
     return proxies.warning(now)
 
 
+# --- the client ---------------------------------------------------------------------------------------------
+
+
+@each(
+    "peer, forwarded, client",
+    [
+        (LISTED, "", LISTED),
+        *(
+            (LISTED, f"{before}198.51.100.7", "198.51.100.7")
+            for before in ("", "1.1.1.1, ", "127.0.0.1,1.1.1.1,", "x,")
+        ),
+        (LISTED, "198.51.100.7, nonsense", LISTED),
+        (LISTED, "1.1.1.1, 198.51.100.7, 10.1.2.3", "198.51.100.7"),
+        ("10.0.0.9", "198.51.100.7", "198.51.100.7"),
+        ("2001:db8:ffff::1", "1.1.1.1, 198.51.100.7, 127.0.0.1, 10.9.9.9", "198.51.100.7"),
+        (LISTED, "2001:db8:1:2::1", "2001:db8:1:2::1"),
+        (STRANGER, "198.51.100.7", STRANGER),
+        ("11.0.0.1", "198.51.100.7, 10.0.0.2", "11.0.0.1"),
+    ],
+)
+def test_the_client_is_the_last_address_that_is_no_listed_proxy(make_service, peer, forwarded, client):
+    make_service(FORWARDED_ALLOW_IPS="127.0.0.1, 10.0.0.0/8, 2001:db8:ffff::/48")
+    assert str(proxies.client(peer, forwarded)) == client
+
+
+NO_ADDRESSES = [
+    *(",", " , ", "unknown", "_hidden", "203.0.113.7:4711", "[2001:db8::1]:80", "999.1.1.1", "1", "é", "a" * 9_999),
+]
+
+
+@each(
+    "forwarded",
+    [*NO_ADDRESSES, "::", LISTED, f"{LISTED}, {LISTED}", "fe80::1%eth0", "::ffff:127.0.0.1", "1," * 5_000],
+)
+def test_no_text_of_the_header_is_a_fault(service, forwarded):
+    for peer in (LISTED, STRANGER):
+        answer = service.client.post(
+            "/p/x", headers={"X-Forwarded-For": forwarded}, environ_overrides={"REMOTE_ADDR": peer}
+        )
+        assert answer.status_code == 404
+    assert forwarded not in NO_ADDRESSES or str(proxies.client(LISTED, forwarded)) == LISTED
+
+
 # --- * ------------------------------------------------------------------------------------------------------
 
 

@@ -36,14 +36,6 @@ def test_exactly_60_requests_a_minute_are_let_through(owner, hook):
     assert the_alert(owner)["notificationCount"] == 60
 
 
-def test_the_61st_request_is_answered_429_with_retry_after_60_and_not_queued(service, owner, hook, moved_clock):
-    burst(hook, 60)
-    assert_limited(hook.post({"title": "refused"}))
-    moved_clock.advance(61)
-    service.work()
-    assert owner.listed() == []
-
-
 def test_the_window_moves_with_every_request(hook, moved_clock):
     assert burst(hook, 40) == [400] * 40
     moved_clock.advance(30)
@@ -52,25 +44,6 @@ def test_the_window_moves_with_every_request(hook, moved_clock):
     assert burst(hook, 1) == [429]
     moved_clock.advance(0.2)
     assert burst(hook, 50) == [400] * 40 + [429] * 10
-
-
-@pytest.mark.parametrize("data, status", [(b"{not JSON", 400), (b"[", 400), (b" " * 1_100_000, 413), (b"{}", 200)])
-def test_a_request_counts_whatever_its_body(hook, data, status):
-    burst(hook, 59)
-    assert hook.post(data=data).status_code == status
-    assert_limited(hook.post(data=data))
-
-
-def test_requests_to_an_inactive_alert_count(hook):
-    hook.set("--inactive")
-    assert burst(hook, 61) == [200] * 60 + [429]
-    hook.set("--active")
-    assert_limited(hook.post({}))
-
-
-def test_every_alert_has_a_count_of_its_own(service, hook):
-    second = service.alert(name="Second")
-    assert burst(hook, 61) == burst(second, 61) == [400] * 60 + [429]
 
 
 def test_senders_share_the_alerts_count(hook):
@@ -105,20 +78,6 @@ def test_the_500th_request_within_a_minute_pauses_the_alert_refused_ones_include
     assert (the_alert(owner)["isActive"], notices(owner)) == (True, [])
     zebra.post({})
     assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 1)
-
-
-def test_requests_that_were_let_through_count_too(service, owner, low):
-    hook = service.alert("--title", "event", "--body", "event", name="Zebra crossing")
-    burst(hook, 80, b"{}")
-    assert the_alert(owner)["isActive"] is False
-    listed = owner.listed("?limit=100")
-    assert len(listed) == 61 and sum("Zebra crossing" in each["title"] + each["body"] for each in listed) == 1
-
-
-def test_requests_refused_by_the_global_cap_count_too(capped, low):
-    assert burst(capped, 80) == [400] * 3 + [429] * 77
-    first, _ = capped.service.caller().get("/alerts").json["alerts"][::-1]
-    assert first["isActive"] is False
 
 
 def test_a_flood_is_that_many_requests_in_any_60_seconds(owner, zebra, moved_clock, low):
@@ -227,15 +186,6 @@ def test_switching_it_on_starts_the_count_afresh(owner, zebra, moved_clock, refu
     assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 2)
 
 
-def test_switching_it_off_and_on_by_hand_starts_the_count_afresh(owner, zebra, moved_clock, low):
-    burst(zebra, 79)
-    moved_clock.advance(1)
-    zebra.set("--inactive")
-    zebra.set("--active")
-    burst(zebra, 2)
-    assert (the_alert(owner)["isActive"], notices(owner)) == (True, [])
-
-
 # The global cap
 
 
@@ -246,16 +196,6 @@ def test_all_alerts_of_an_account_take_half_of_the_cap_and_all_accounts_together
     assert_limited(second.post({}))
     assert [one.post({}).status_code for one in (*others, *others)] == [200] * 3 + [429]
     assert_limited(others[0].post({}))
-
-
-def test_the_caps_window_moves_and_refused_requests_do_not_extend_it(capped, moved_clock):
-    assert burst(capped, 2) == [400] * 2
-    moved_clock.advance(30)
-    assert burst(capped, 3) == [400, 429, 429]
-    moved_clock.advance(29.9)
-    assert burst(capped, 1) == [429]
-    moved_clock.advance(0.2)
-    assert burst(capped, 3) == [400, 400, 429]
 
 
 def test_the_cap_does_not_count_events_over_an_alerts_own_limit(capped_at):
@@ -307,11 +247,6 @@ def test_malformed_codes_count_like_unknown_ones(service):
 def test_rotated_codes_count_like_unknown_ones(service, hook):
     rotated(hook)
     assert guess(service, 59) + burst(hook, 2) == [404] * 60 + [429]
-
-
-def test_other_addresses_have_a_budget_of_their_own(service):
-    assert guess(service, 61, SENDER)[-1] == 429
-    assert guess(service, 61, OTHER_SENDER) == [404] * 60 + [429]
 
 
 def test_beyond_the_budget_a_code_without_an_event_looks_like_an_unknown_one(service, owner, hook):
@@ -368,71 +303,7 @@ def test_a_trusted_proxy_names_the_client(service):
     assert guess(service, 1, SENDER) == [429]
 
 
-def test_a_trusted_proxy_without_the_header_is_the_sender(service):
-    assert guess(service, 61, PROXY) == [404] * 60 + [429]
-
-
-def test_the_forwarded_64_of_an_ipv6_address_shares_one_budget(service):
-    guess(service, 60, PROXY, behind("2001:db8:1:2::1"))
-    assert guess(service, 1, PROXY, behind("2001:db8:1:2::2")) == [429]
-    assert guess(service, 1, PROXY, behind("2001:db8:1:3::1")) == [404]
-
-
-@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
-def test_an_untrusted_peer_cannot_name_the_client(service, name):
-    assert guess(service, 61, SENDER, lambda number: {name: f"198.51.100.{number}"}) == [404] * 60 + [429]
-
-
-@pytest.mark.parametrize("name", ["X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
-def test_no_other_header_names_the_client(service, name):
-    answers = guess(service, 61, PROXY, lambda number: behind(SENDER) | {name: f"198.51.100.{number}"})
+def test_no_other_header_names_the_client(service):
+    names = ("X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP")
+    answers = guess(service, 61, PROXY, lambda number: dict.fromkeys(names, f"198.51.100.{number}") | behind(SENDER))
     assert answers == [404] * 60 + [429]
-
-
-@pytest.mark.parametrize(
-    "before", ["198.51.100.{}", "127.0.0.1, 198.51.100.{}", "nonsense{}", "198.51.100.{}, 10.0.0.1"]
-)
-def test_only_the_last_forwarded_entry_is_believed(service, before):
-    assert guess(service, 61, PROXY, lambda number: behind(before.format(number), SENDER)) == [404] * 60 + [429]
-    assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER)) == [404]
-
-
-def test_of_two_headers_the_last_entry_counts(service):
-    def headers(number):
-        return [("X-Forwarded-For", f"198.51.100.{number}"), ("X-Forwarded-For", SENDER)]
-
-    assert guess(service, 61, PROXY, headers) == [404] * 60 + [429]
-
-
-def test_entries_that_are_trusted_proxies_are_passed_over(make_service, moved_clock):
-    service = make_service(FORWARDED_ALLOW_IPS="127.0.0.1, 10.0.0.0/8, 2001:db8:ffff::/48")
-    chains = [
-        (PROXY, (SENDER, "10.1.2.3")),
-        ("10.0.0.9", (SENDER,)),
-        ("2001:db8:ffff::1", (SENDER, PROXY, "10.9.9.9")),
-    ]
-    for peer, chain in chains:
-        assert guess(service, 20, peer, behind("198.51.100.1", *chain)) == [404] * 20
-    for peer, chain in chains:
-        assert guess(service, 1, peer, behind(*chain)) == [429]
-    assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER, "10.1.2.3")) == [404]
-
-
-@each("peer, entries", [(PROXY, ()), ("10.0.0.1", ("10.0.0.2",))])
-def test_a_proxy_that_is_not_named_is_a_sender(make_service, moved_clock, peer, entries):
-    service = make_service(FORWARDED_ALLOW_IPS="10.0.0.1")
-    answers = guess(service, 61, peer, lambda number: behind(f"198.51.100.{number}", *entries))
-    assert answers == [404] * 60 + [429]
-
-
-def test_no_forwarded_header_causes_a_fault_of_the_server(service, hook):
-    texts = [
-        *("", ",", " , ", "unknown", "_hidden", "203.0.113.7:4711", "[2001:db8::1]:80", "999.1.1.1", "::", "1"),
-        *("é",),
-    ]
-    texts += ["127.0.0.1", "127.0.0.1, 127.0.0.1", "fe80::1%eth0", "::ffff:203.0.113.7", "a" * 10_000, "1," * 5_000]
-    for text in texts:
-        for address in (PROXY, SENDER):
-            headers = {"X-Forwarded-For": text}
-            assert hook.post(data=b"{", address=address, headers=headers).status_code == 400, text
-            assert ask(service, UNKNOWN, address, headers=headers).status_code == 404, text
