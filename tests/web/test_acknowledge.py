@@ -42,12 +42,6 @@ def test_the_body_of_an_acknowledgement_is_ignored(owner, rings, data):
     assert owner.post(f"/notifications/{rings}/acknowledge", data=data).status_code == 200
 
 
-@each("path", ["0" * 32, "x", "%00", "x" * 5_000])
-def test_an_unknown_one_is_a_404(owner, path):
-    answer = owner.post(f"/notifications/{path}/acknowledge")
-    assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
-
-
 def test_a_notification_without_repeats_is_acknowledged_too_and_the_first_time_is_kept(owner, browser, moved_clock):
     sent = owner.send().json["notification"]
     first = acknowledge(owner, sent["id"])
@@ -62,9 +56,3 @@ def test_its_devices_show_that_a_notification_without_repeats_was_acknowledged(s
     assert bodies(browser)[1:] == ["Acknowledged."]
     service.work()
     assert len(browser.messages) == 2
-
-
-def test_only_a_post_acknowledges(owner, rings):
-    answer = owner.get(f"/notifications/{rings}/acknowledge")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-    assert detail(owner, rings)["acknowledge"]["state"] == "waiting"

@@ -3,7 +3,6 @@
 from tests.support.answers import error
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.rows import each
-from tests.support.service import Caller
 from tests.support.times import DAY_MS, HOUR_S, NOW
 
 YEAR_S = 366 * 86_400
@@ -151,14 +150,3 @@ def test_an_account_has_at_most_100_and_ended_ones_do_not_count(pro, moved_clock
     moved_clock.advance(61)
     mute(pro)
     assert len(pro.get("/mutes").json["mutes"]) == 100
-
-
-def test_keys_of_other_scopes_may_not_mute(service, owner):
-    muted = mute(owner)
-    for scope, may_list in (("read", True), ("send", False)):
-        made = owner.post("/api-keys/generate", {"name": scope, "scope": scope}).json["apiKey"]["fullKey"]
-        caller = Caller(service, made)
-        assert caller.post("/mutes", TIMED).status_code == 404
-        assert caller.delete(f"/mutes/{muted['id']}").status_code == 404
-        assert (caller.get("/mutes").status_code == 200) is may_list
-    assert owner.get("/mutes").json["mutes"] == [muted]

@@ -36,11 +36,3 @@ def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path):
     revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, key_id, clock.now_ms())  # noqa: E731
     answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), revoke, headers=headers)
     assert (answer.status_code, rows(service)) == (401, before)
-
-
-@pytest.mark.parametrize("path", JSON_DOORS)
-def test_a_key_of_an_account_that_is_deleted_meanwhile_does_nothing(service, owner, path):
-    headers = {"Authorization": f"Bearer {owner.key}"}
-    delete = lambda: service.flask("account", "delete", OWNER, "--yes")  # noqa: E731
-    answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), delete, headers=headers)
-    assert (answer.status_code, rows(service)) == (401, [[(0,)]] * len(TABLES))
