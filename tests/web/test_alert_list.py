@@ -1,7 +1,5 @@
 """The list of alerts: order, `notificationCount`, `lastTriggeredAt`."""
 
-import pytest
-
 import models
 from store.database import EVERYBODY, transaction
 
@@ -33,11 +31,6 @@ def create(number, account=1, **columns):
         )
 
 
-def test_without_alerts_the_list_is_empty(owner):
-    answer = owner.get("/alerts")
-    assert (answer.status_code, answer.json) == (200, {"ok": True, "alerts": []})
-
-
 def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(owner):
     create(1, icon="server", color="#FF0000", notification_count=7, last_triggered_at=CREATED_AT + 99)
     answer = owner.get("/alerts")
@@ -57,12 +50,6 @@ def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(ow
             }
         ],
     }
-
-
-@pytest.mark.parametrize("stored, shown", [(1, True), (0, False)])
-def test_is_active_is_a_boolean(owner, stored, shown):
-    create(1, is_active=stored)
-    assert owner.alerts()[0]["isActive"] is shown
 
 
 def test_alerts_of_the_same_millisecond_are_listed_newest_first(owner):

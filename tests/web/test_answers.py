@@ -1,6 +1,5 @@
 """Buttons that answer: the address of a button, the first answer, what is refused, the page."""
 
-import threading
 from unittest.mock import ANY
 
 from core.buttons import LIFE_MS, token_of
@@ -8,7 +7,6 @@ from tests.support.buttons import ANSWERS, addresses, paths, press
 from tests.support.devices import subscribe
 from tests.support.pages import Page
 from tests.support.rows import each
-from tests.support.server import in_threads, join
 from tests.support.tables import everything, query
 from tests.support.webhooks import answered
 
@@ -53,21 +51,6 @@ def test_the_first_answer_wins(service, owner, browser, push_service):
         assert answered(press(service, path)) == refused(409, "This was already answered.")
     assert detail(owner, id_)["answer"]["label"] == "No"
     assert "answer" not in detail(owner, ask(owner))
-
-
-def test_of_many_presses_at_once_one_is_the_answer(service, owner, browser):
-    asked, found, lock = ask(owner), [], threading.Lock()
-    tried = [paths(browser)["Yes"], paths(browser)["No"]] * 4
-
-    def try_one(number):
-        answer = service.app.test_client().post(tried[number])
-        with lock:
-            found.append((answer.status_code, number))
-
-    join(in_threads(len(tried), try_one))
-    assert sorted(status for status, _ in found) == [200] + [409] * 7
-    (winner,) = [number for status, number in found if status == 200]
-    assert detail(owner, asked)["answer"]["label"] == ("Yes", "No")[winner % 2]
 
 
 def test_a_url_button_has_its_own_address_and_no_token(service, owner, browser):

@@ -209,15 +209,6 @@ def test_a_refused_body_is_not_kept(owner, data):
     assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, None)
 
 
-def test_a_429_is_not_kept(owner, moved_clock):
-    for _ in range(100):
-        owner.get("/stats")
-    assert send(owner).status_code == 429
-    moved_clock.advance(61)
-    answer = send(owner)
-    assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, None)
-
-
 def test_a_401_is_not_kept(service, owner):
     headers = {"Authorization": "Bearer x", "Idempotency-Key": "order-1"}
     assert service.client.post("/api/v1/notifications/send", json={}, headers=headers).status_code == 401

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.accounts import OWNER
 from tests.support.buttons import paths
-from tests.support.rows import each
 from tests.support.server import PATIENCE_S, bearer, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -85,15 +84,6 @@ def test_the_client_sends_and_finds_a_notification(connected, mode):
     assert found["notifications"] == [sent]
 
 
-@each(
-    "tool, field",
-    [("list_alerts", "alerts"), ("list_watches", "watches"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")],
-)
-def test_the_client_reads_resources(connected, tool, field):
-    result = called(connected, tool)
-    assert not result.is_error and result.structured_content[field]
-
-
 def test_the_client_asks_and_reads_the_owners_answer(server, connected, push_service):
     phone = push_service.browser()
     server.subscribe(server.key, phone)
@@ -114,18 +104,3 @@ def test_the_client_asks_and_reads_the_owners_answer(server, connected, push_ser
 def test_the_client_hears_why_a_call_was_refused(connected):
     refused = called(connected, "send_notification", title="t", body=" ")
     assert refused.is_error and refused.content[0].text == "body must not be blank."
-
-
-def test_an_unknown_tool_is_an_error_of_the_protocol(connected, mcp):
-    with pytest.raises(BaseExceptionGroup) as raised:
-        called(connected, "unknown")
-    assert raised.group_contains(mcp.MCPError, match="There is no such tool")
-
-
-def test_a_revoked_key_does_not_get_in(server, connected, key, mcp):
-    listed = json.loads(server.get("/api/v1/api-keys", key).text)["apiKeys"]
-    (key_id,) = [one["id"] for one in listed if one["keyPreview"] == key[:16]]
-    assert server.request("DELETE", f"/api/v1/api-keys/{key_id}", headers=bearer(key)).status == 200
-    with pytest.raises(BaseExceptionGroup) as raised:
-        connected(hello)
-    assert raised.group_contains(mcp.MCPError)
