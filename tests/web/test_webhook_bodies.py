@@ -4,8 +4,6 @@ import gzip
 import zlib
 from urllib.parse import urlencode
 
-import pytest
-
 from tests.support.answers import AT, FORM, refusal
 from tests.support.rows import each
 from tests.support.service import last
@@ -50,7 +48,7 @@ def test_a_json_object_sent_as_text_is_that_object(owner, hook):
     assert last(owner) == ("t", "m")
 
 
-@pytest.mark.parametrize(
+@each(
     "headers, title",
     [
         ({"Title": "Backup"}, "Backup"),
@@ -64,7 +62,6 @@ def test_a_json_object_sent_as_text_is_that_object(owner, hook):
         ({"Subject": "x", "Title": "Backup"}, "Backup"),
         ({"X-Subject": "no"}, "Backups"),
     ],
-    ids=range(10),
 )
 def test_a_texts_title_is_in_the_header_title_x_title_or_subject(owner, hook, headers, title):
     assert hook.post(data=b"m", headers={**TEXT, **headers}).status_code == 200

@@ -78,30 +78,6 @@ def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
     assert len(owner.listed()) == 1 + len(CONTENT_TYPES)
 
 
-@each(
-    "written, becomes",
-    [
-        ("\\u0000", "\ufffd"),
-        ("a\\u0000b", "a\ufffdb"),
-        ("\\ud800", "\ufffd"),
-        ("\\uDFFF", "\ufffd"),
-        ("\\udc00\\ud800", "\ufffd\ufffd"),
-        ("\\ud800\\ud83d\\ude00", "\ufffd😀"),
-        ("\\ud800\\u0041", "\ufffdA"),
-        ("\\ud83d\\ude00", "😀"),
-        ("\\\\u0000", "\\u0000"),
-        ("\\\\\\u0000", "\\\ufffd"),
-        ("\\\\ud800", "\\ud800"),
-    ],
-)
-def test_a_nul_or_a_lone_surrogate_becomes_the_replacement_character_in_values_and_keys(
-    service, owner, written, becomes
-):
-    hook = service.alert("--title", "{{ a }}", "--body", "{{ " + becomes + " }}")
-    assert hook.post(data=f'{{"a": "{written}", "{written}": "by key"}}'.encode()).status_code == 200
-    assert last(owner) == (becomes, "by key")
-
-
 STRINGS = st.text(st.characters(exclude_categories=[]), max_size=20) | st.sampled_from(["\ud800", "\x00", "\udc00a"])
 NUMBERS = st.integers(-(10**99), 10**99) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(
