@@ -51,13 +51,6 @@ def test_a_plan_allows_exactly_its_requests_a_minute(service, name, limit):
     assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == (str(limit), "0")
 
 
-def test_a_refused_send_sends_nothing(owner, moved_clock):
-    allowed(owner, 100)
-    assert owner.send().status_code == 429
-    moved_clock.advance(61)
-    assert owner.listed() == []
-
-
 # The moving window
 
 
