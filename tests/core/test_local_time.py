@@ -53,11 +53,6 @@ def disagreements(zone, start, end, minutes_of_year):
 # Writing quiet hours
 
 
-@each("window", ["00:00-23:59", "23:59-00:00", "22:00-07:00", "00:00-00:01", "12:34-12:33"])
-def test_quiet_hours_are_given_back_as_they_were_written(window):
-    assert week_windows.checked(window) == window
-
-
 @each(
     "text",
     [
@@ -105,11 +100,6 @@ def test_the_start_belongs_to_quiet_hours_and_the_end_does_not(window, time, is_
     assert local_time.is_quiet(window, "UTC", utc(f"2026-06-01T{time}")) is is_quiet
 
 
-def test_quiet_hours_within_the_hour_that_is_left_out_never_begin_on_that_day():
-    day = range(minute_of_year("2026-03-28T23:00"), minute_of_year("2026-03-29T22:00"))
-    assert not any(local_time.is_quiet("02:15-02:45", "Europe/Berlin", moment(minute)) for minute in day)
-
-
 @each("zone, edge", EDGES)
 def test_the_minutes_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(zone, edge):
     """Each window begins and ends a multiple of 15 minutes from the change: the minutes beside those can differ."""
@@ -124,20 +114,6 @@ def test_the_minutes_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(z
                 assert disagreements(zone, start, end, steps) == []
 
 
-@pytest.mark.parametrize("zone", ZONES)
-@given(windows, st.lists(st.integers(0, YEAR_MINUTES - 1), min_size=20, max_size=60))
-@quick
-def test_at_any_minute_of_the_year_the_clock_on_the_wall_decides(zone, window, minutes_of_year):
-    assert disagreements(zone, *window, minutes_of_year) == []
-
-
-@given(windows, st.sampled_from(list(ZONES)), st.integers(0, YEAR_MINUTES - 1), st.integers(0, MINUTE_MS - 1))
-@quick
-def test_a_minute_is_quiet_as_a_whole_or_not_at_all(window, zone, minute, ms):
-    text = written(*window)
-    assert local_time.is_quiet(text, zone, moment(minute) + ms) is local_time.is_quiet(text, zone, moment(minute))
-
-
 # Whether a digest is open
 
 FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": timedelta(days=1)}
@@ -148,13 +124,6 @@ FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": tim
 def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, passed):
     closes_at = first + FREQUENCIES[frequency] // timedelta(milliseconds=1)
     assert local_time.collected_at(frequency, first, first + passed) == max(closes_at, first + passed)
-
-
-@given(st.integers(0, 4_000_000_000_000), st.integers(-100_000_000, 100_000_000))
-@quick
-def test_an_alert_that_notifies_instantly_never_collects(first, passed):
-    now = max(0, first + passed)
-    assert local_time.collected_at("instant", first, now) == now
 
 
 # What will happen: against a clock that is followed minute by minute
@@ -168,14 +137,6 @@ def change_after(zone, start, end, minute):
     passed, clock = walked(start, end), wall_clock(zone)
     is_within = clock[minute] in passed
     return next(later for later in range(minute + 1, YEAR_MINUTES) if (clock[later] in passed) != is_within)
-
-
-@given(moments, windows, st.integers(0, MINUTE_MS - 1))
-@thorough
-def test_the_next_change_is_when_the_clock_on_the_wall_enters_or_leaves_the_window(where, window, ms):
-    zone, minute = where
-    expected = moment(change_after(zone, *window, minute))
-    assert local_time.next_change(written(*window), zone, moment(minute) + ms) == expected
 
 
 @given(moments, windows, st.integers(0, MINUTE_MS - 1))
