@@ -8,7 +8,7 @@ from tests.support.accounts import OWNER, account_set
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
-from tests.support.times import DAY_S, HOUR_S, MINUTE_S, at, local_ms
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S, local_ms
 
 BEGIN, WITHIN, END = "2026-11-22T02:00", "2026-11-22T03:00", "2026-11-22T04:00"  # a Sunday
 
@@ -56,30 +56,6 @@ def test_it_is_in_the_accounts_time_zone_and_follows_it(service, owner, browser,
     assert owner.get("/mutes").json["mutes"][0]["from"] == local_ms(BEGIN, "Europe/Berlin")
 
 
-@pytest.mark.parametrize(
-    "now, is_held",
-    [
-        ("2026-03-29T01:59", False),
-        ("2026-03-29T03:00", True),  # the clock goes from 02:00 to 03:00: what was to begin at 02:30 begins then
-        ("2026-03-29T03:59", True),
-        ("2026-03-29T04:00", False),
-    ],
-)
-def test_one_that_begins_in_the_hour_that_is_left_out_begins_right_after(service, owner, moved_clock, now, is_held):
-    account_set(service, "--timezone", "Europe/Berlin")
-    maintain(owner, cron="30 2 * * *", for_s=HOUR_S)
-    at(moved_clock, now, "Europe/Berlin")
-    assert (service.alert().post({"message": "a"}).json["status"] == "held") == is_held
-
-
-@pytest.mark.parametrize("fold, now, is_held", [(0, "02:30", True), (1, "02:29", True), (1, "02:30", False)])
-def test_one_that_begins_in_the_hour_that_comes_twice_comes_once(service, owner, moved_clock, fold, now, is_held):
-    account_set(service, "--timezone", "Europe/Berlin")
-    maintain(owner, cron="30 2 * * *", for_s=HOUR_S)
-    at(moved_clock, f"2026-10-25T{now}", "Europe/Berlin", fold)
-    assert (service.alert().post({"message": "a"}).json["status"] == "held") == is_held
-
-
 def test_what_is_sent_with_its_key_is_held_and_kept_to_the_history_if_it_says_so(owner, browser, until, works_at):
     maintain(owner, "key", key_id(owner), mode="history")
     until(WITHIN)
@@ -104,37 +80,23 @@ def test_what_is_still_down_at_its_end_is_told_once_then(owner, browser, beat, u
     assert len(browser.messages) == 1 and run("SELECT count(*) FROM silent_change").fetchone()[0] == 0
 
 
-def test_what_went_down_and_came_back_is_not_told(owner, browser, beat, until, works_at):
+@pytest.mark.parametrize(
+    "before, within, titles",
+    [
+        ([], ["/fail", ""], []),
+        (["/fail"], ["", "/fail", ""], ["Backup is down", "Backup is up"]),
+        (["/fail"], ["", "/fail"], ["Backup is down"]),
+    ],
+)
+def test_only_what_differs_from_before_it_is_told(owner, browser, beat, until, works_at, before, within, titles):
     maintain(owner)
+    for signal in before:
+        beat.ping(signal)
     until(WITHIN)
-    beat.ping("/fail")
-    beat.ping()
+    for signal in within:
+        beat.ping(signal)
     works_at(END)
-    assert told(owner) == [] == browser.messages
-    beat.ping("/fail")
-    assert told(owner) == [("Backup is down", "It reported a failure.")]
-
-
-def test_what_was_down_before_and_is_up_is_told(owner, browser, beat, until, works_at):
-    maintain(owner)
-    until("2026-11-22T01:30")
-    beat.ping("/fail")
-    until(WITHIN)
-    beat.ping()
-    beat.ping("/fail")
-    beat.ping()
-    works_at(END)
-    assert [title for title, _ in told(owner)] == ["Backup is down", "Backup is up"]
-
-
-def test_what_was_down_before_and_still_is_is_not_told_again(owner, browser, beat, until, works_at):
-    maintain(owner)
-    beat.ping("/fail")
-    until(WITHIN)
-    beat.ping()
-    beat.ping("/fail")
-    works_at(END)
-    assert [title for title, _ in told(owner)] == ["Backup is down"]
+    assert [title for title, _ in told(owner)] == titles
 
 
 def test_a_deadline_that_passes_within_it_is_told_at_its_end(service, owner, browser, until, works_at):
@@ -178,14 +140,6 @@ def test_a_heartbeat_that_is_not_maintained_tells_at_once(service, owner, browse
     for one in (beat, other):
         one.ping("/fail")
     assert [title for title, _ in told(owner)] == ["Backup is down"]
-
-
-def test_a_mute_without_cron_holds_what_is_told_instead(owner, browser, beat, until, works):
-    mute(owner, "heartbeat", beat.id)
-    beat.ping("/fail")
-    beat.ping()
-    assert [title for title, _ in told(owner)] == ["Backup is down", "Backup is up"]
-    assert browser.messages == []
 
 
 def test_to_end_it_tells_within_a_round(owner, browser, beat, until, works):
