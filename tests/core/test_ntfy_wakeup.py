@@ -2,8 +2,7 @@
 
 import hashlib
 import logging
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event
 
 import pytest
 
@@ -20,40 +19,15 @@ from tests.support.tables import alter
 BASE_URL = "https://bell.example.org"
 
 
-class Upstream:
-    """The stand-in for ntfy.sh: keeps what it is asked, and gives the status it is told to."""
-
-    def __init__(self):
-        self.got, self.status = [], 200
-        handler = type("Handler", (UpstreamHandler,), {"upstream": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-
-class UpstreamHandler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.upstream.got.append((self.path, self.headers["X-Poll-ID"], body))
-        self.send_response(self.upstream.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture
-def upstream():
-    upstream = Upstream()
-    yield upstream
-    upstream.server.shutdown()
-    upstream.server.server_close()
+def upstream(receiver):
+    """The stand-in for ntfy.sh."""
+    return receiver
 
 
 @pytest.fixture
 def service(make_service, upstream, moved_clock):
-    return make_service(NTFY_UPSTREAM=upstream.url, BASE_URL=BASE_URL)
+    return make_service(NTFY_UPSTREAM=upstream.origin, BASE_URL=BASE_URL)
 
 
 def send(owner, **more):
@@ -68,7 +42,7 @@ def path_of(android):
 
 def test_the_app_is_woken_with_the_id_alone_and_fetches_that_message(owner, android, upstream):
     id_ = send(owner)
-    assert upstream.got == [(path_of(android), id_, b"")]
+    assert [(one.path, one.headers["x-poll-id"], one.body) for one in upstream.got] == [(path_of(android), id_, b"")]
     assert android.fetch(id_)["message"] == "secret text"
 
 
@@ -79,8 +53,7 @@ def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android,
     assert upstream.got == []
     send(owner, priority=3)
     send(owner, priority=5)
-    assert [path for path, _, _ in upstream.got].count(path_of(android)) == 2
-    assert [path for path, _, _ in upstream.got].count(path_of(urgent)) == 1
+    assert [len(upstream.at(path_of(phone))) for phone in (android, urgent)] == [2, 1]
 
 
 def test_a_notification_released_later_wakes_the_phone_too(owner, android, upstream, hook, moved_clock):
@@ -108,7 +81,7 @@ def test_a_thread_that_wakes_somebody_keeps_no_connection_to_the_database(owner,
 
 
 def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, caplog):
-    upstream.status = 429
+    upstream.answers[path_of(android)] = (429,)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             send(owner)
@@ -116,9 +89,9 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, 
         assert [one.getMessage() for one in caplog.records] == [
             "A device could not be woken: Check NTFY_UPSTREAM: it answered 429."
         ]
-        upstream.status = 200
+        upstream.answers[path_of(android)] = (200,)
         send(owner)
-        upstream.status = 500
+        upstream.answers[path_of(android)] = (500,)
         send(owner)
     assert len(caplog.records) == 2
     assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
