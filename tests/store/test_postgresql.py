@@ -24,7 +24,6 @@ from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
 
 _numbers = itertools.count()
-GONE = "postgresql://somebody:hunter2pw@127.0.0.1:1/bell"
 
 
 @pytest.fixture
@@ -143,19 +142,23 @@ def test_a_commit_waits_for_the_disk_whatever_the_database_says(url):
             database.close()
 
 
-def test_advice_of_the_driver_is_not_in_the_line(engine, monkeypatch):
-    monkeypatch.setattr("store.postgresql_connection.START_TRIES", 1)
-    with pytest.raises(DatabaseRefused, match=r"Connection refused\.$"):
-        database.open_database(ServerUrl(GONE, 1))
+ADDRESSES = [
+    ("postgresql://somebody:hunter2pw@127.0.0.1:1/bell", "Connection refused."),  # without the advice of the driver
+    ("postgresql://hunter2pw%zz@h/x", ""),
+    ("postgresql://a:hunter2pw@h/x?y=1", ""),
+]
 
 
-@pytest.mark.parametrize("address", [GONE, "postgresql://hunter2pw%zz@h/x", "postgresql://a:hunter2pw@h/x?y=1"])
-def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_password(engine, monkeypatch, address):
+@pytest.mark.parametrize("address, end", ADDRESSES)
+def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_password(
+    engine, monkeypatch, address, end
+):
     monkeypatch.setattr("store.postgresql_connection.START_TRIES", 1)
     for reach in (database.open_database, database.has_data):
         with pytest.raises(DatabaseRefused) as refused:
             reach(ServerUrl(address, 1))
-        assert "hunter2pw" not in str(refused.value) and len(str(refused.value).splitlines()) == 1
+        line = str(refused.value)
+        assert "hunter2pw" not in line and len(line.splitlines()) == 1 and line.endswith(end)
     assert "hunter2pw" not in repr(ServerUrl(address, 1))
 
 

@@ -39,10 +39,12 @@ def type_of(field):
 
 
 @every_model
-def test_a_models_columns_have_the_tables_types_and_are_null_where_those_are(opened, model):
+def test_a_models_columns_and_primary_key_are_the_tables_and_null_where_those_are(opened, model):
     info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
-    columns = {name: (kind, not not_null and not key) for _, name, kind, not_null, _, key in info}
-    assert {field.column_name: (type_of(field), field.null) for field in model._meta.sorted_fields} == columns
+    columns = {name: (kind, not not_null and not key, bool(key)) for _, name, kind, not_null, _, key in info}
+    keys = {field.name for field in model._meta.get_primary_keys()}
+    fields = model._meta.sorted_fields
+    assert {field.column_name: (type_of(field), field.null, field.name in keys) for field in fields} == columns
 
 
 def test_the_statuses_in_the_schema_are_those_of_a_notification(opened):
@@ -53,13 +55,6 @@ def test_the_statuses_in_the_schema_are_those_of_a_notification(opened):
 def test_a_notifications_content_is_in_columns_of_the_same_names(opened):
     columns = [row[1] for row in look(opened, "PRAGMA table_info(notification)")]
     assert set(Content._fields) <= set(columns)
-
-
-@every_model
-def test_a_models_primary_key_is_the_tables(opened, model):
-    info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
-    key = {name for _, name, _, _, _, position in info if position}
-    assert {field.column_name for field in model._meta.get_primary_keys()} == key
 
 
 @every_model

@@ -36,17 +36,6 @@ def test_a_wrong_statement_is_no_failed_write(opened):
     assert not database.writes_fail()
 
 
-def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
-    statement = "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (?, 999, 0, 0)"
-
-    def refer(n):
-        with database.transaction(database.EVERYBODY):
-            database.run(statement, (bytes([n]),))
-
-    faults = in_threads(3, refer)
-    assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
-
-
 def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file, monkeypatch):
     database.close()
     with monkeypatch.context() as patch:
