@@ -1,7 +1,5 @@
 """Accounts among people: administrators, invitations, and what a disabled account no longer gets."""
 
-import threading
-
 import pytest
 
 from core import accounts, deletion, people, scheduled
@@ -94,27 +92,6 @@ def test_where_nobody_has_a_password_yet_the_only_administrator_can_only_be_dele
     else:
         with pytest.raises(Refused, match="last administrator"):
             deeds[deed](seq_of())
-
-
-def test_two_administrators_who_unmake_each_other_at_once_leave_one(service):
-    make(service, OWNER)
-    make(service, OTHER, "administrator")
-    refusals, start = [], threading.Barrier(2)
-
-    def unmake(mine, theirs):
-        start.wait(5)
-        try:
-            people.set_administrator(theirs, False, by=mine)
-        except Refused as refused:
-            refusals.append(refused.status)
-
-    pair = seq_of(), seq_of(OTHER)
-    threads = [threading.Thread(target=unmake, args=one) for one in (pair, pair[::-1])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(administrators(service)) == 1 and refusals == [404]
 
 
 def test_who_was_unmade_or_disabled_meanwhile_administers_nothing(service):
@@ -222,14 +199,6 @@ def test_a_scheduled_send_whose_account_is_disabled_as_its_turn_comes_is_not_rel
         scheduled._release_some()
     enable()
     assert owner.get(f"/notifications/{id_}").json["notification"]["status"] == "held"
-
-
-def test_keys_and_addresses_work_again_after_enabling(service, owner, administrator):
-    hook = service.alert()
-    disable()
-    assert (owner.send().status_code, hook.post({}).status_code) == (401, 404)
-    enable()
-    assert (owner.send().status_code, hook.post({}).status_code) == (200, 200)
 
 
 def test_what_is_held_scheduled_pending_or_repeating_is_pushed_after_enabling(

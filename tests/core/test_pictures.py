@@ -117,17 +117,6 @@ def test_as_many_pictures_go_as_must(pro, monkeypatch, surplus):
     assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 8 - surplus
 
 
-def test_a_full_account_is_told_so_and_nothing_is_kept(pro, monkeypatch):
-    from core import storage
-
-    send(pro)
-    monkeypatch.setattr(storage, "is_full", lambda account_seq: True)
-    sent = {"title": "Door", "body": "motion", "image": (BytesIO(PNG), "cam.png")}
-    answer = pro.request("POST", "/api/v1/notifications/send", data=sent)
-    assert answer.status_code == 429
-    assert database.run("SELECT count(*) FROM picture").fetchone()[0] == 1
-
-
 # --- whole or not at all ------------------------------------------------------------------------------------
 
 

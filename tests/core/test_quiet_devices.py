@@ -45,12 +45,6 @@ def test_nothing_is_pushed_to_a_device_in_its_quiet_hours_nor_afterwards(owner, 
     assert bodies(sleeper) == ["later"]
 
 
-def test_other_devices_get_it(owner, push_service, sleeper):
-    other = subscribe(owner, push_service)
-    sent = owner.send().json["notification"]
-    assert (bodies(other), said(owner, sent["id"])) == (["finished"], ("delivered", ["quiet", "delivered"]))
-
-
 def test_it_fails_only_if_a_device_that_was_asked_failed(owner, push_service, sleeper):
     other = subscribe(owner, push_service)
     other.then(400)
@@ -146,9 +140,3 @@ def test_the_ntfy_app_does_not_fetch_what_came_in_its_quiet_hours(owner, passes)
 def test_a_test_reaches_it_as_its_owner_asks_for_it_now(service, owner, sleeper):
     delivery.try_device(Account.find(OWNER), sleeper.device_id)
     assert shown(sleeper) == [("MCP - Test", delivery.TEST_BODY)]
-
-
-def test_hours_of_a_device_hold_nothing_of_other_accounts(pro, push_service, sleeper):
-    other = subscribe(pro, push_service)
-    pro.send()
-    assert bodies(other) == ["finished"]

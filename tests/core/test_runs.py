@@ -48,12 +48,6 @@ def flat(some):
 
 
 @given(histories)
-def test_joined_runs_equal_the_history(drawn):
-    history = outlines_of(drawn)
-    assert flat(grouped(history, ZONE)) == history
-
-
-@given(histories)
 def test_consecutive_alike_notifications_are_one_run_and_no_others_are(drawn):
     found = grouped(outlines_of(drawn), ZONE)
     assert all(grouped(run, ZONE) == [run] for run in found)

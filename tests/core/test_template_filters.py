@@ -118,12 +118,6 @@ def test_default_keeps_any_text_that_is_not_empty(text):
     assert applied('default: "n/a"', json.dumps(text)) == text
 
 
-@each("path", ["nope", "a.b", "list.7", "text.0", "none.x", "a b.c"])
-def test_default_takes_the_place_of_a_missing_variable(path):
-    payload = {"a": {}, "list": [1], "text": "t", "none": None}
-    assert filled("{{ " + path + ' | default: "n/a" }}', payload) == ("n/a", ())
-
-
 @each(
     "filters, text",
     [
