@@ -6,7 +6,7 @@ from core import composing, digests, pruning
 from models import Account
 from store.database import run
 from tests.support.accounts import OWNER
-from tests.support.alarms import bodies, detail, send_at
+from tests.support.alarms import bodies, detail, ring, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
