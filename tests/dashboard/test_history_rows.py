@@ -78,11 +78,6 @@ def test_dense_rows_have_the_whole_width_to_themselves(owner, caller):
     assert "Who rang" not in page.main and "Last 14 days" not in page.main
 
 
-def test_held_rows_say_until_when(owner, held):
-    held("a", "b")
-    assert owner.page(HISTORY).main.count("Held until 12:00") == 2
-
-
 def test_top_senders_of_only_the_newest_notifications_are_labelled_so(owner, caller, monkeypatch):
     sent(caller, "Bell", "Door")
     assert "of the newest" not in owner.page(HISTORY).main

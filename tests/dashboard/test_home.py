@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from store.database import EVERYBODY, run, transaction
-from tests.support.accounts import OWNER, account_set
+from tests.support.accounts import account_set
 from tests.support.alarms import ring, rung
 from tests.support.heartbeats import Pinged
-from tests.support.pages import Visitor, alone, device_ids, signed_in
+from tests.support.pages import Visitor, device_ids, signed_in
 from tests.support.rows import each
 from tests.support.rules import Ruled
 from tests.support.times import HOUR_S, at
@@ -100,12 +100,6 @@ def test_the_latest_six_are_listed_newest_first(service, owner):
     page = owner.page("/app/")
     assert page.rows() == ids[:1:-1]
     assert page.titles() == [f"n{number}" for number in (7, 6, 5, 4, 3, 2)]
-
-
-def test_the_latest_notifications_link_to_their_pages(service, owner):
-    service.caller().send("Disk")
-    (notification_id,) = owner.page("/app/").rows()
-    assert owner.page(f"/app/notifications/{notification_id}").texts_of("h1") == ["Disk"]
 
 
 # --- warnings -----------------------------------------------------------------------------------------------
@@ -228,17 +222,6 @@ def test_an_old_page_does_not_undo_the_confirmation_of_devices(service, owner):
     assert warnings(owner) == []
 
 
-def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owner):
-    add_by_key(service, "Pixel", "t")
-    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
-    assert warnings(owner) == []
-
-
-def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
-    service.flask("device", "add", OWNER, "fcm", "u")
-    assert warnings(owner) == []
-
-
 def test_without_a_new_device_there_is_nothing_to_confirm(owner, browser):
     assert owner.page("/app/").forms("/devices/seen") == []
 
@@ -314,24 +297,6 @@ def test_the_watches_are_listed_the_worst_first(service, owner):
     assert words[:5] == ["Watches", "b,", "Down", "CPU,", "Firing"]
 
 
-def test_a_day_says_how_many_of_its_notifications_failed(service, owner, browser):
-    caller = service.caller()
-    caller.send()
-    browser.then(410)
-    caller.send()
-    titles = [bar["title"] for bar in owner.page("/app/").all("li") if "title" in bar]
-    assert titles[-1] == "Today: 2 notifications, 1 failed"
-
-
-@pytest.mark.parametrize(
-    "hours, said", [("22:00-07:00", "Tonight 22:00 to 07:00"), ("09:00-12:00", "Quiet now, until 12:00")]
-)
-def test_the_quiet_hours_are_shown(service, owner, hours, said):
-    assert "Quiet hours" not in owner.page("/app/").texts_of("h2")
-    account_set(service, "--quiet-hours", hours)
-    assert said in owner.page("/app/").section("Quiet hours")
-
-
 # --- first steps --------------------------------------------------------------------------------------------
 
 
@@ -351,6 +316,8 @@ def test_the_first_steps_tick_themselves(service, owner, push_service):
     assert steps(owner) == 3
     owner.done("/app/keys", {"name": "x"})
     assert steps(owner) == 4
+    owner.post("/app/alerts/new", {"preset": "grafana"})
+    assert "steps done" not in owner.page("/app/").main
 
 
 @each("path", ["/app/", "/app/devices"])
@@ -400,12 +367,6 @@ def test_the_button_of_the_next_step_alone_is_primary(owner, push_service):
     assert primary() == ["Create alert"]
 
 
-def test_a_step_that_is_done_has_no_button(owner, browser):
-    assert owner.page("/app/").forms("/app/test") == ["/app/test"]
-    owner.done("/app/test")
-    assert owner.page("/app/").forms("/app/test") == []
-
-
 # --- a test of everything -----------------------------------------------------------------------------------
 
 
@@ -418,15 +379,3 @@ def test_a_test_is_a_real_notification_and_leads_to_its_page(service, owner, bro
     assert message["notification"]["tag"] == listed["id"]
     page = owner.page(answer.location)
     assert "Pocketbell" in page.texts_of("dd") and "Handed to its push service" in page.section("Chrome on Linux")
-
-
-def test_a_test_without_a_device_goes_to_the_history_alone(owner):
-    page = alone(owner.done("/app/test"))
-    assert "there was no device" in page.text
-    assert page.texts_of("span", **{"class": "stored"}) == ["Stored, no device"] and "delivered" not in page.text
-
-
-def test_a_test_that_fails_says_why_on_its_page(owner, browser):
-    browser.then(410)
-    page = owner.done("/app/test")
-    assert "failed" in page.text and "The push service answered 410." in page.text

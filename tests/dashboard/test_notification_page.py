@@ -37,10 +37,6 @@ def test_a_notification_of_a_deleted_alert_stays_and_says_so(service, owner):
     assert "Deleted alert" in owner.page(HISTORY).text
 
 
-def test_a_notification_from_these_pages_says_so(owner):
-    assert "Pocketbell" in owner.done("/app/test").texts_of("dd")
-
-
 @each("tried", ["0" * 32, "x", "%00", "%ff", "1", "x" * 5000])
 def test_an_unknown_notification_is_a_404_with_a_sentence(owner, tried):
     answer = owner.get(f"{HISTORY}/{tried}")
