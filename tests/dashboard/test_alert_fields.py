@@ -208,12 +208,6 @@ def made_from(owner, preset):
     return Alert.get(Alert.id == path.rpartition("/")[2])
 
 
-def test_an_alert_made_from_a_preset_has_its_fields(owner):
-    alert = made_from(owner, "alertmanager")
-    preset = PRESETS["alertmanager"]
-    assert [getattr(alert, name) for name in COLUMNS] == [preset.templates[name] or None for name in COLUMNS]
-
-
 def test_an_alert_older_than_the_fields_of_its_preset_is_still_proposed_another_preset(owner):
     alert = made_from(owner, "grafana")
     with transaction(EVERYBODY):

@@ -75,11 +75,3 @@ def test_what_is_no_answer_is_refused(owner, caller, asked, position):
 def test_a_notification_without_buttons_has_none_on_its_page(owner, caller):
     page = notification_page(owner, caller.send().json["notification"]["id"])
     assert page.forms("/answer") == [] and "Answered" not in page.main
-
-
-def test_an_answer_on_the_page_acknowledges_what_repeats(owner, caller, browser, moved_clock):
-    fields = {"title": "Deploy?", "body": "b", "actions": ANSWERS, "acknowledge": True}
-    asked = caller.post("/notifications/send", fields).json["notification"]["id"]
-    answer(owner, asked, position="0")
-    detail = caller.get(f"/notifications/{asked}").json["notification"]
-    assert detail["acknowledge"]["state"] == "acknowledged" and detail["answer"]["label"] == "Yes"
