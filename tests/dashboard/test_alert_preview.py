@@ -186,6 +186,12 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
     assert (alert.row.title_template, alert.kept, alert.row.notification_count) == (None, None, 0)
 
 
+def test_enter_in_a_field_of_the_template_never_sends_a_test(alert):
+    """The first button of a form is what Enter presses."""
+    of_template = [e for e in alert.page.elements if any(p.attributes.get("id") == "template" for p in e.within)]
+    assert next(e.text for e in of_template if e.tag == "button" and e.attributes.get("type") != "button") == "Save"
+
+
 def test_a_test_without_a_device_says_that_it_is_stored(alert):
     page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
     assert page.said("status")[0] == "Test saved to History. No device received it."
