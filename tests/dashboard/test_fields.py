@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.support.accounts import OWNER
 from tests.support.pages import HISTORY, device_ids, notification_page
 from tests.support.rows import each
 
@@ -109,16 +108,6 @@ def test_the_history_is_filtered_by_priority(owner, caller):
 def test_an_invalid_priority_filter_is_refused_on_the_page(owner, caller, wrong):
     answer = owner.get(f"{HISTORY}?priority={wrong}")
     assert answer.status_code == 400 and "The priority must be one of min, low" in answer.text
-
-
-def test_the_priority_filter_stays_on_older_pages(owner, service):
-    service.flask("account", "set", OWNER, "--plan", "pro")
-    caller = service.caller()
-    for number in range(51):
-        send(caller, title=str(number), priority=4)
-    page = owner.page(f"{HISTORY}?priority=high")
-    (older,) = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
-    assert "priority=high" in older and len(owner.page(older).rows()) == 1
 
 
 # --- the Devices page ---------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ def test_the_list_beside_it_has_the_page_and_the_filters_that_it_was_opened_from
     page = owner.page(way_to(listed, ids[2]))
     assert page.rows() == listed.rows()
     assert opened(page) == [way_to(listed, ids[2])]
+    assert page.texts_of("a", href=f"{HISTORY}?search=disk&before=5") == ["History", "History"]
 
 
 def test_a_page_reached_by_newer_links_stays_the_same_beside_a_notification(owner, caller, short):
