@@ -381,18 +381,6 @@ def test_the_database_holds_neither_the_code_nor_the_phones_secret(owner, phone)
     assert code_of(link) not in stored and secret not in stored
 
 
-def test_pages_with_a_code_are_never_stored(owner, phone):
-    link = shown(owner)
-    for answer in (owner.get(CODE_PAGE), phone.get(link), phone.post(link), phone.get(ASKING_PAGE)):
-        assert answer.headers["Cache-Control"] == "no-store"
-
-
-def test_a_browser_has_one_code_at_a_time(owner):
-    for _ in range(3):
-        shown(owner)
-    assert PhoneLink.select().count() == 1
-
-
 @pytest.mark.parametrize(
     "base_url, says",
     [

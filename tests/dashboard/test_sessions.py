@@ -108,20 +108,13 @@ AGENTS = {
 }
 
 
-@pytest.mark.parametrize("name, agent", AGENTS.items())
-def test_a_session_is_called_by_its_browser_and_system(service, name, agent):
+def test_a_session_is_called_by_its_browser_and_system(service):
     make_account(service)
-    visitor = Visitor(service, agent=agent)
-    visitor.sign_in()
-    assert Session.get().name == name
-    assert name in visitor.page("/app/settings").section("Signed-in browsers")
-
-
-def test_a_browser_that_does_not_say_what_it_is_can_sign_in(service):
-    make_account(service)
-    visitor = Visitor(service, agent="")
-    assert visitor.sign_in().status_code == 303
-    assert "A browser" in visitor.page("/app/settings").section("Signed-in browsers")
+    for name, agent in [*AGENTS.items(), ("A browser", "")]:
+        visitor = Visitor(service, agent=agent)
+        assert visitor.sign_in().status_code == 303
+        assert f"{name}This browser" in visitor.page("/app/settings").section("Signed-in browsers")
+        visitor.post("/app/logout")
 
 
 def signed_out_meanwhile(service, owner, path, body, **headers):
@@ -131,20 +124,19 @@ def signed_out_meanwhile(service, owner, path, body, **headers):
     return post_slowly(owner.client, path, body, end, base_url=owner.base_url, headers=sent)
 
 
-def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner):
+@pytest.mark.parametrize(
+    "kind, body",
+    [
+        ("application/x-www-form-urlencoded", b"name=thief"),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nthief\r\n--x--\r\n',
+        ),
+    ],
+)
+def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner, kind, body):
     owner.get("/app/keys")
-    answer = signed_out_meanwhile(
-        service, owner, "/app/keys", b"name=thief", **{"Content-Type": "application/x-www-form-urlencoded"}
-    )
-    assert (answer.status_code, answer.location) == (303, "/app/login")
-    assert query(service, "SELECT * FROM api_key") == []
-
-
-def test_a_multipart_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner):
-    owner.get("/app/keys")
-    body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nthief\r\n--x--\r\n'
-    kind = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = signed_out_meanwhile(service, owner, "/app/keys", body, **kind)
+    answer = signed_out_meanwhile(service, owner, "/app/keys", body, **{"Content-Type": kind})
     assert (answer.status_code, answer.location) == (303, "/app/login")
     assert query(service, "SELECT * FROM api_key") == []
 

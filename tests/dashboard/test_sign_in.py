@@ -39,20 +39,6 @@ def test_who_is_not_signed_in_is_led_to_the_sign_in_page(signed_out, method, rul
     assert (answer.status_code, answer.location) == (303, f"/app/login{back}")
 
 
-def test_the_web_app_has_its_own_path(visitor):
-    answer = visitor.get("/")
-    assert (answer.status_code, answer.location) == (303, "/app/")
-
-
-def test_who_signed_in_sees_the_home_page_first(owner):
-    assert owner.page("/app/").texts_of("h1") == ["Let it ring once"]
-
-
-def test_app_without_its_slash_is_the_first_page_too(visitor):
-    answer = visitor.get("/app", follow_redirects=True)
-    assert (answer.status_code, answer.request.path) == (200, "/app/login")
-
-
 @pytest.mark.parametrize("spelt", [OWNER, "Owner@Example.ORG", f"  {OWNER} "])
 def test_address_and_password_sign_in(service, visitor, spelt):
     make_account(service)
@@ -153,10 +139,8 @@ def test_a_forged_cookie_is_no_session(owner, cookie):
 @pytest.mark.parametrize(
     "path",
     [
-        "/app/devices",
         "/app/notifications?search=disk+full&status=failed&before=17",
         "/app/notifications/0123456789abcdef0123456789abcdef",
-        "/app/settings",
     ],
 )
 def test_signing_in_leads_to_the_page_that_was_asked_for(service, visitor, path):

@@ -23,12 +23,6 @@ def test_after_ten_tries_for_an_address_even_the_right_password_is_refused(servi
     assert not visitor.is_signed_in
 
 
-def test_the_tries_are_counted_over_all_browsers_and_spellings(service, visitor):
-    make_account(service)
-    use_up_tries(visitor)
-    assert Visitor(service).sign_in(" OWNER@example.org ").status_code == 429
-
-
 def test_tries_for_one_address_do_not_touch_another(service, visitor):
     make_account(service)
     use_up_tries(visitor, "other@example.org")
@@ -78,12 +72,12 @@ def test_an_attempt_refused_for_lack_of_a_slot_does_not_count(service, visitor, 
     assert visitor.sign_in().status_code == 303
 
 
-def test_spaces_around_an_address_do_not_evade_its_limit(service):
+def test_another_browser_or_spelling_of_an_address_does_not_evade_its_limit(service):
     make_account(service)
     for number in range(10):
         Visitor(service).sign_in(OWNER, f"not the password {number}")
     for blanks in (1, 254 - len(OWNER), 253, 254, 255, 1_000):
-        assert Visitor(service).sign_in(" " * blanks + OWNER).status_code == 429, blanks
+        assert Visitor(service).sign_in(" " * blanks + OWNER.upper()).status_code == 429, blanks
 
 
 def test_an_old_password_checked_while_it_is_changed_does_not_sign_in(service, visitor, monkeypatch):
