@@ -23,19 +23,11 @@ from tests.support.rows import each
 from tests.support.tables import everything
 from tests.support.times import DAY_S
 
-IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Mobile Safari/604.1"
-
-
 # --- this browser -------------------------------------------------------------------------------------------
 
 
 def test_a_browser_that_the_page_enabled_is_listed(owner, browser):
     assert "just now never" in the_device(owner) and owner.page("/app/devices").times() == ["2026-11-21 10:00"]
-
-
-def test_a_browser_that_was_enabled_is_called_by_what_it_says_it_is(owner, push_service):
-    owner.enable(push_service.browser(), agent=IPHONE)
-    assert "Safari on iPhone" in owner.page("/app/devices").text
 
 
 def test_a_name_sent_by_the_script_is_ignored(owner, push_service):
@@ -299,22 +291,23 @@ def test_a_contact_that_apple_refuses_is_warned_about_on_the_page(make_service, 
 # --- a token by hand ----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def of_natives(every_provider):
+    """The owner of a service with all providers, signed in."""
+    return signed_in(every_provider)
+
+
 @pytest.mark.parametrize("kind, token", [("apns", APNS), ("fcm", "a-token:of_FCM")])
-def test_a_token_that_was_typed_is_a_device(every_provider, apns, fcm, kind, token):
-    owner = signed_in(every_provider)
-    page = owner.done("/app/devices/token", {"kind": kind, "token": f" {token} ", "name": " Old phone "})
+def test_a_token_that_was_typed_is_a_device(every_provider, of_natives, kind, token):
+    (form,) = of_natives.page("/app/devices").forms("/devices/token")
+    page = of_natives.done(form, {"kind": kind, "token": f" {token} ", "name": " Old phone "})
     assert "Old phone" in page.text
     assert [line[1] for line in lines_of(every_provider, "device", "list", OWNER)] == [kind]
     assert "not configured" not in page.text
 
 
-def test_a_token_without_a_name_is_called_by_its_service(every_provider):
-    owner = signed_in(every_provider)
-    assert owner.done("/app/devices/token", {"kind": "apns", "token": APNS, "name": ""}).section("APNs")
-
-
-def test_the_form_for_tokens_is_there_once_a_provider_of_native_apps_is_configured(every_provider):
-    assert signed_in(every_provider).page("/app/devices").forms("/devices/token")
+def test_a_token_without_a_name_is_called_by_its_service(of_natives):
+    assert of_natives.done("/app/devices/token", {"kind": "apns", "token": APNS, "name": ""}).section("APNs")
 
 
 def test_without_a_provider_of_native_apps_there_is_no_form_for_tokens(owner):
@@ -332,7 +325,7 @@ def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_se
     assert "not configured" in owner.page("/app/devices").section("Old phone")
 
 
-@pytest.mark.parametrize(
+@each(
     "form, named",
     [
         ({"kind": "apns", "token": "no"}, "hexadecimal"),
@@ -346,14 +339,13 @@ def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_se
         ({}, "APNs or FCM"),
     ],
 )
-def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(every_provider, form, named):
-    (said,) = signed_in(every_provider).refused("/app/devices/token", form).said("alert")
+def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(every_provider, of_natives, form, named):
+    (said,) = of_natives.refused("/app/devices/token", form).said("alert")
     assert named in said and said.endswith(".") and device_ids(every_provider) == []
 
 
-def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(every_provider):
-    owner = signed_in(every_provider)
-    page = owner.refused("/app/devices/token", {"kind": "fcm", "token": "two words", "name": "Old phone"})
+def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(of_natives):
+    page = of_natives.refused("/app/devices/token", {"kind": "fcm", "token": "two words", "name": "Old phone"})
     assert page.chosen("kind") == "fcm" and "Old phone" in page.values()
     assert "two words" not in page.values() and "two words" not in page.text
 

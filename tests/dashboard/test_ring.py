@@ -35,17 +35,13 @@ def refused(ring):
     return at
 
 
-def test_a_notification_from_the_form_goes_to_all_devices_and_links_its_page(owner, browser, ring):
+def test_a_notification_from_the_form_goes_to_all_devices_and_links_its_page(service, owner, browser, ring):
     answer = ring(priority="high", link="https://a.b/menu")
     page = owner.page(answer.location)
     assert "Dinner" in page.text and "in ten minutes" in page.text
     (message,) = browser.messages
     assert message["notification"]["title"].endswith("Dinner")
     assert message["notification"]["navigate"]
-
-
-def test_the_history_names_the_web_app_as_the_sender(service, owner, browser, ring):
-    ring()
     (listed,) = service.caller().listed()
     assert (listed["title"], listed["body"], listed["status"]) == ("MCP - Dinner", "in ten minutes", "delivered")
     assert "Pocketbell" in owner.page("/app/notifications").main
