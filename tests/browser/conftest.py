@@ -79,21 +79,30 @@ def phone(site, open_context, push_service):
 
 
 @pytest.fixture
-def plain(site, open_context):
-    """A signed-in owner's page in a browser without JavaScript."""
-    context = open_context(java_script_enabled=False)
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
-    page.goto(f"{site.base}/app/")
-    return page
+def open_page(site, open_context):
+    """Makes pages of the signed-in owner, each in a browser of its own."""
+
+    def make(path="", cookie=None, **options):
+        context = open_context(**options)
+        context.add_cookies([cookie or site.cookie()])
+        page = context.new_page()
+        if path:
+            page.goto(site.base + path)
+        return page
+
+    return make
 
 
 @pytest.fixture
-def owners_page(site, open_context):
+def plain(open_page):
+    """A signed-in owner's page in a browser without JavaScript."""
+    return open_page("/app/", java_script_enabled=False)
+
+
+@pytest.fixture
+def owners_page(open_page):
     """A page of a signed-in owner."""
-    context = open_context()
-    context.add_cookies([site.cookie()])
-    return context.new_page()
+    return open_page()
 
 
 @pytest.fixture
@@ -115,3 +124,11 @@ def grafana():
 def full(make_site, push_service):
     """A full account on a service whose public address is plain http on another machine."""
     return Full(make_site(host="lan.test"), push_service)
+
+
+@pytest.fixture
+def full_page(full, open_context):
+    """A page of the full account's owner."""
+    context = open_context()
+    context.add_cookies([full.cookie])
+    return context.new_page()

@@ -20,10 +20,9 @@ NOT_COVERED = """
 
 
 @each("name", ["home", "devices", "settings", "new alert", "alert: recent", "metric, 24 h"])
-def test_the_focused_element_is_never_covered(full, open_context, name):
-    context = open_context(viewport={"width": 390, "height": 640})
-    context.add_cookies([full.cookie])
-    page = context.new_page()
+def test_the_focused_element_is_never_covered(full, full_page, name):
+    page = full_page
+    page.set_viewport_size({"width": 390, "height": 640})
     page.goto(full.site.base + full_pages(full)[name])
     settle(page)  # what it says may push the focused element under the navigation
     seen = 0

@@ -6,6 +6,7 @@ covers, the browser's own complaints; and what its first load weighs.
 
 import gzip
 import json
+from dataclasses import replace
 from importlib import resources
 
 import pytest
@@ -18,6 +19,7 @@ from tests.support.browser import GROUND, Phone, listen, settle, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
 from tests.support.pages import PUBLIC
 from tests.support.server import ROOT
+from tests.support.wrong_forms import Form
 from web import guards
 
 WIDTHS = (320, 390, 1280)
@@ -338,11 +340,8 @@ def test_the_list_of_shortcuts_passes_the_layout_and_accessibility_checks(owners
     must_be_sound({"keys": measure(owners_page, troubles)})
 
 
-def test_the_pages_of_a_new_account_pass_the_layout_and_accessibility_checks(site, open_context):
-    context = open_context()
-    context.add_cookies([site.cookie()])
-    page, troubles = opened(context)
-    found = {}
+def test_the_pages_of_a_new_account_pass_the_layout_and_accessibility_checks(site, owners_page):
+    page, troubles, found = owners_page, watch(owners_page), {}
     for name, path in {**PLAIN, "no match": SEARCHES["history without a match"]}.items():
         page.goto(site.base + path)
         found[name] = measure(page, troubles)
@@ -387,89 +386,42 @@ def test_the_pages_of_a_full_account_pass_the_layout_and_accessibility_checks(fu
     must_be_sound(found)
 
 
-def test_the_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(full, open_context, monkeypatch):
+REFUSED = {  # the page that each stands on is named as in `full_pages`
+    "key": Form("name", "keys", "Create key", {"name": " "}),
+    "password": Form("current", "settings", "Change password", {"current": "wrong password", "new": PASSWORD}),
+    "quiet hours": Form("end-0", "quiet", "Save", {"begin-0": "07:00", "end-0": "07:00"}),
+    "device": Form("token", "devices", "Add device", {"token": "short"}, "Add a native app by its token"),
+    "ring": Form("later", "ring", "Ring", {"title": "W" * 200, "text": TEXTS[2], "later": "2020-01-01T00:00"}),
+    "heartbeat": Form("grace", "new heartbeat", "Create heartbeat", {"name": LONG_NAME, "grace": "W" * 40}),
+    "changed heartbeat": Form("period", "watch, editing", "Save", {"period": "W" * 40}),
+    "rule": Form("for", "metric, 24 h", "Add rule", {"for": "W" * 40}, "Add a rule"),
+    "changed rule": Form("for", "metric, changing a value rule", "Save", {"for": "W" * 40}),
+    "new alert": Form("name", "new alert", "Create alert", {"name": "W" * 101}),
+    "alert, draft": Form("title", "alert: large", "Save", {"title": "{{ title | " + "W" * 100 + " }}"}),
+    "alert, settings": Form("name", "alert, settings", "Save settings", {"name": " "}),
+}
+REFUSED_PARTS = parts(REFUSED, 2)
+
+
+@pytest.mark.parametrize("part", range(len(REFUSED_PARTS)))
+def test_the_pages_that_refuse_a_form_pass_the_layout_and_accessibility_checks(full, full_page, monkeypatch, part):
     monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # so there is a form for native apps
-    context = open_context()
-    context.add_cookies([full.cookie])
-    page, troubles = opened(context)
-    found = {}
-    page.goto(f"{full.site.base}/app/keys")
+    page, troubles, addresses, found = full_page, watch(full_page), full_pages(full), {}
+    for name in REFUSED_PARTS[part]:
+        replace(REFUSED[name], path=addresses[REFUSED[name].path]).send(page, full.site.base, {})
+        expect(page.get_by_role("alert")).to_be_visible()
+        found[name] = measure(page, troubles, refused=True)
+    must_be_sound(found)
+
+
+def test_the_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(full, full_page):
+    page, troubles, addresses, found = full_page, watch(full_page), full_pages(full), {}
+    page.goto(full.site.base + addresses["keys"])
     page.get_by_label("New key").fill(LONG_NAME[:-1])  # there is one with the whole name
     page.get_by_role("button", name="Create key").click()
     expect(page.locator("#full-key")).to_be_visible()
     found["new key"] = measure(page, troubles)
-    page.get_by_label("New key").evaluate("input => { input.value = ' '; }")
-    page.get_by_role("button", name="Create key").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["key, wrong"] = measure(page, troubles, refused=True)
-    page.goto(f"{full.site.base}/app/settings")
-    page.get_by_label("Current password").fill("wrong password")
-    page.get_by_label("New password").fill(PASSWORD)
-    page.get_by_role("button", name="Change password").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["settings, wrong"] = measure(page, troubles, refused=True)
-    page.goto(f"{full.site.base}/app/quiet")
-    page.get_by_label("From", exact=True).fill("07:00")
-    page.get_by_label("To", exact=True).fill("07:00")
-    page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["quiet, wrong"] = measure(page, troubles, refused=True)
-    page.goto(f"{full.site.base}/app/devices")
-    page.get_by_text("Add a native app by its token").click()
-    page.get_by_label("Token").fill("short")
-    page.get_by_role("button", name="Add device").click()
-    expect(page.get_by_role("alert").filter(has_text="APNs")).to_be_visible()
-    found["devices, wrong"] = measure(page, troubles, refused=True)
-    must_be_sound(found)
-
-
-def test_refused_forms_of_ring_watches_and_rules_pass_the_layout_and_accessibility_checks(full, open_context):
-    context = open_context()
-    context.add_cookies([full.cookie])
-    page, troubles = opened(context)
-    addresses, found = full_pages(full), {}
-
-    def refuse(name, button, fold="", /, **fields):
-        page.goto(full.site.base + addresses[name])
-        if fold:
-            page.get_by_text(fold, exact=True).click()
-        for field, value in fields.items():
-            page.locator(f"main #{field}").fill(value)
-        page.get_by_role("main").get_by_role("button", name=button, exact=True).first.click()
-        expect(page.get_by_role("alert")).to_be_visible()
-        found[f"{name}, wrong"] = measure(page, troubles, refused=True)
-
-    refuse("ring", "Ring", title="W" * 200, text=TEXTS[2], later="2020-01-01T00:00")
-    refuse("new heartbeat", "Create heartbeat", name=LONG_NAME, grace="W" * 40)
-    refuse("watch: down", "Save", "Edit", period="W" * 40)
-    refuse("metric, 24 h", "Add rule", "Add a rule", **{"for": "W" * 40})
-    refuse("metric, changing a value rule", "Save", **{"for": "W" * 40})
-    must_be_sound(found)
-
-
-def test_the_alert_pages_that_answer_a_form_pass_the_layout_and_accessibility_checks(full, open_context):
-    context = open_context()
-    context.add_cookies([full.cookie])
-    page, troubles = opened(context)
-    found = {}
-    page.goto(f"{full.site.base}/app/alerts/new")
-    page.get_by_label("Name", exact=True).evaluate("input => { input.removeAttribute('maxlength'); }")
-    page.get_by_label("Name", exact=True).fill("W" * 101)
-    page.get_by_role("button", name="Create alert").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["new alert, wrong"] = measure(page, troubles, refused=True)
-    page.goto(f"{full.site.base}/app/alerts/{full.alert_ids['large']}?tab=message")
-    page.get_by_label("Title", exact=True).fill("{{ title | " + "W" * 100 + " }}")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["alert, wrong draft"] = measure(page, troubles, refused=True)
-    smaller = f"{full.site.base}/app/alerts/{full.alert_ids['recent']}"  # axe's time grows with the page
-    page.goto(f"{smaller}?tab=settings")
-    page.get_by_label("Name", exact=True).fill(" ")
-    page.get_by_role("button", name="Save settings").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    found["alert, wrong settings"] = measure(page, troubles, refused=True)
-    page.goto(f"{smaller}?tab=message")
+    page.goto(full.site.base + addresses["alert: recent"])  # not the large one: axe's time grows with the page
     page.get_by_text("Preview with other JSON").click()
     page.get_by_label("JSON", exact=True).fill(json.dumps({"W" * 150: 1, TEXTS[2]: "x"}))
     page.get_by_label("Title", exact=True).fill("{{ " + "W" * 149 + " }}")
@@ -478,7 +430,7 @@ def test_the_alert_pages_that_answer_a_form_pass_the_layout_and_accessibility_ch
     page.get_by_role("switch").click()
     expect(page.get_by_role("status").filter(has_text="Alert switched o")).to_be_visible()
     found["alert, switched"] = measure(page, troubles)
-    page.goto(f"{smaller}?tab=settings")
+    page.goto(full.site.base + addresses["alert, settings"])
     page.get_by_text("Delete this alert…").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status")).to_contain_text("deleted")

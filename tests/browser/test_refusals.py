@@ -2,7 +2,6 @@
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import pytest
 from playwright.sync_api import expect
@@ -10,6 +9,8 @@ from playwright.sync_api import expect
 import push
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.browser import until
+from tests.support.rows import each
+from tests.support.wrong_forms import Form
 
 PHONE = {"width": 390, "height": 844}
 BESIDE_PX = 80
@@ -38,45 +39,6 @@ IN_VIEW = """
   return top >= labels && bottom <= innerHeight;
 }
 """
-TAMPER = """
-(field, value) => {
-  if (field.tagName === "SELECT") field.options[field.selectedIndex].value = value;
-  if (field.tagName === "FIELDSET") Object.assign(field.querySelector("input"), { checked: true, value });
-}
-"""
-
-
-@dataclass
-class Form:
-    """A form that is sent with something wrong in it, past the checks of the browser; `wrong` is that field's id."""
-
-    wrong: str
-    path: str
-    button: str
-    values: dict = field(default_factory=dict)
-    inside: str = ""  # the closed part that it stands in
-
-    def send(self, page, base, ids):
-        page.goto(base + self.path.format(**ids))
-        form = page.locator("form", has=page.locator(f"#{self.wrong.format(**ids)}"))
-        form.evaluate("form => { form.noValidate = true; }")
-        if self.inside:
-            page.locator("summary", has_text=self.inside).click()
-        for name, value in self.values.items():
-            self._fill(form.locator(f"#{name.format(**ids)}"), value)
-        button = form.get_by_role("button", name=self.button, exact=True)
-        if button.is_visible():
-            button.click()
-        else:  # the script sends it when something changes
-            with page.expect_navigation():
-                form.dispatch_event("change")
-
-    def _fill(self, one, value):
-        if one.evaluate("field => ['INPUT', 'TEXTAREA'].includes(field.tagName)"):
-            one.evaluate("field => { field.removeAttribute('maxlength'); }")
-            one.fill(value)
-        else:
-            one.evaluate(TAMPER, value)
 
 
 SETUP = {"email": "a@example.org", "password": PASSWORD}
@@ -125,14 +87,13 @@ def test_an_error_in_a_visitors_form_is_visible_focused_and_beside_its_field(sit
 
 
 @with_and_without_scripts
-def test_an_error_in_an_owners_form_is_visible_focused_and_beside_its_field(site, open_context, monkeypatch, scripts):
+def test_an_error_in_an_owners_form_is_visible_focused_and_beside_its_field(site, open_page, monkeypatch, scripts):
     monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
-    context = open_context(viewport=PHONE, java_script_enabled=scripts)
-    context.add_cookies([site.cookie()])
+    page = open_page(viewport=PHONE, java_script_enabled=scripts)
     device = site.service.flask("device", "add", OWNER, "apns", "cd" * 32).output.strip()
     metrics = [{"metricId": "cpu", "metricName": "CPU", "value": 90}]
     site.request("/api/webhooks/custom", site.new_key(), {"projectId": "home", "metrics": metrics})
-    all_are_seen(OF_OWNERS, context.new_page(), site.base, {"device": device, "alert": site.service.alert().id})
+    all_are_seen(OF_OWNERS, page, site.base, {"device": device, "alert": site.service.alert().id})
 
 
 def all_are_seen(forms, page, base, ids):
@@ -166,32 +127,25 @@ def faults(page, wrong):
     return found
 
 
-def owners_page(site, open_context, path, scripts=False):
-    context = open_context(viewport=PHONE, java_script_enabled=scripts)
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
-    page.goto(site.base + path)
-    return page
-
-
-def test_a_failed_action_of_a_button_is_visible_and_focused(site, open_context):
-    site.cookie()
+def test_a_failed_action_of_a_button_is_visible_and_focused(site, open_page):
+    page = open_page(viewport=PHONE, java_script_enabled=False)
     site.service.flask("device", "add", OWNER, "apns", "cd" * 32)
-    page = owners_page(site, open_context, "/app/devices")
+    page.goto(f"{site.base}/app/devices")
     page.get_by_role("button", name="Test APNs").click()
     expect(page.get_by_role("alert")).to_contain_text("could not be sent")
     expect(page.get_by_role("alert")).to_be_focused()
     assert page.evaluate(FOCUSED)["isSeen"]
 
 
-def test_an_error_page_has_the_focus_on_its_error(site, open_context):
-    page = owners_page(site, open_context, "/app/notifications/unknown")
+def test_an_error_page_has_the_focus_on_its_error(open_page):
+    page = open_page("/app/notifications/unknown", viewport=PHONE, java_script_enabled=False)
     expect(page.get_by_role("alert")).to_contain_text("no longer exists")
     expect(page.get_by_role("alert")).to_be_focused()
     assert page.evaluate(FOCUSED)["isSeen"]
 
 
-@pytest.mark.parametrize(
+@with_and_without_scripts
+@each(
     "title, payload, words",
     [
         ("{{ a | shout }}", "", 'There is no filter "shout"'),
@@ -199,10 +153,9 @@ def test_an_error_page_has_the_focus_on_its_error(site, open_context):
         ("{{ a }}", '{"a": "as it is shown"}', "as it is shown"),
     ],
 )
-@with_and_without_scripts
-def test_a_requested_preview_is_visible_with_its_error(site, open_context, scripts, title, payload, words):
-    site.cookie()
-    page = owners_page(site, open_context, f"/app/alerts/{site.service.alert().id}?tab=message", scripts)
+def test_a_requested_preview_is_visible_with_its_error(site, open_page, scripts, title, payload, words):
+    page = open_page(viewport=PHONE, java_script_enabled=scripts)
+    page.goto(f"{site.base}/app/alerts/{site.service.alert().id}?tab=message")
     page.locator("#title").fill(title)
     page.locator("summary", has_text="Preview with other JSON").click()
     page.locator("#payload").fill(payload)

@@ -464,6 +464,7 @@ def full_pages(full):
     of_alerts |= {f"alert, {part}": f"/app/alerts/{full.alert_ids['recent']}?tab={part}" for part in parts}
     shared = {"followers": f"/app/followers/alert/{full.alerts[1]}"}
     watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
+    watches["watch, editing"] = f"{watches['watch: down']}?edit=1"
     return {**PLAIN, **searches, **kinds, **of_alerts, **shared, **watches, **metric_pages(full)}
 
 
