@@ -1,15 +1,13 @@
-"""The web app in a real browser: setting up and signing in, by keyboard and without JavaScript too; keys, themes.
+"""The web app in a real browser: setting up by keyboard, the whole way without JavaScript, copying, themes.
 
 How the pages look and read stands in test_pages.py.
 """
 
 import json
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-import push
 from core import local_time
 from process import clock
 from tests.support.accounts import OWNER, PASSWORD
@@ -20,7 +18,6 @@ from tests.support.browser import (
     ON,
     Phone,
     enable_button,
-    follow,
     listen,
     no_script,
     said,
@@ -29,71 +26,6 @@ from tests.support.browser import (
 )
 
 # --- the whole way ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.shows_notifications
-def test_a_new_owner_gets_a_notification_on_the_screen_within_six_taps(site, open_context, push_service):
-    phone = Phone(site, open_context(), push_service, is_signed_in=False)
-    page = phone.page
-    page.goto(site.setup_link())
-    page.get_by_label("E-mail address").fill(OWNER)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Create account").click()
-    expect(page).to_have_url(f"{site.base}/app/devices/this")
-    enable_button(page).click()
-    expect(page.get_by_role("heading", name="Let it ring once")).to_be_visible()  # the next step
-    worker = phone.worker()
-    page.get_by_role("button", name="Send a test").click()
-    expect(page.get_by_role("heading", name="It works")).to_be_visible()
-    (message,) = phone.subscription.messages
-    shown = phone.deliver(worker, json.dumps(message))
-    assert (shown["title"], shown["tag"]) == ("MCP - It works", urlsplit(page.url).path.rpartition("/")[2])
-    assert 3 <= phone.taps() <= MAX_TAPS
-
-
-@pytest.mark.shows_notifications
-def test_who_is_invited_rings_within_six_taps_and_finds_what_others_share(site, open_context, push_service):
-    hook = site.service.alert(email=site.service.account("ana@example.org"))
-    site.service.flask("follow", "invite", "ana@example.org", f"alert:{hook.id}", "bob@example.org")
-    link = site.service.flask("account", "invite", "bob@example.org").output.strip()
-    phone = Phone(site, open_context(), push_service, is_signed_in=False)
-    page = phone.page
-    page.goto(site.base + urlsplit(link).path)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Save password").click()
-    expect(page).to_have_url(f"{site.base}/app/devices/this")
-    enable_button(page).click()
-    expect(page.get_by_role("heading", name="Let it ring once")).to_be_visible()
-    page.get_by_role("button", name="Send a test").click()
-    expect(page.get_by_role("heading", name="It works")).to_be_visible()
-    assert len(phone.subscription.messages) == 1
-    assert 3 <= phone.taps() <= MAX_TAPS
-    phone.go("/app/").get_by_role("button", name="Accept Backups").click()
-    expect(page.get_by_role("heading", name="Invitations")).to_have_count(0)
-    hook.post({"message": "full"})
-    site.service.work()
-    assert len(phone.subscription.messages) == 2
-
-
-def test_the_first_steps_check_themselves_and_disappear_when_all_are_done(phone, site):
-    done = phone.go("/app/").get_by_text("steps done")
-    expect(done).to_contain_text("1 of 5")
-    enable_button(phone.page).click()
-    expect(done).to_contain_text("2 of 5")
-    phone.page.get_by_role("button", name="Send a test").click()
-    phone.go("/app/")
-    expect(done).to_contain_text("3 of 5")
-    phone.page.get_by_role("link", name="Create key").click()
-    phone.page.get_by_label("New key").fill("backup")
-    phone.page.get_by_role("button", name="Create key").click()
-    phone.page.get_by_role("link", name="Home").click()
-    expect(done).to_contain_text("4 of 5")
-    follow(phone.page.get_by_role("link", name="Create alert"))
-    phone.page.get_by_role("radio", name="Grafana").check()
-    phone.page.get_by_role("button", name="Create alert").click()
-    phone.page.get_by_role("link", name="Home").click()
-    expect(phone.page.get_by_role("heading", name="Last 14 days")).to_be_visible()
-    expect(done).to_have_count(0)
 
 
 @pytest.mark.shows_notifications
@@ -123,7 +55,7 @@ def test_the_main_pages_can_be_used_by_keyboard_alone(site, open_context, push_s
     tab_to(page, "Home")
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/")
-    assert phone.taps() <= MAX_TAPS
+    assert 3 <= phone.taps() <= MAX_TAPS
 
 
 def test_the_first_tab_stop_skips_the_navigation(phone):
@@ -171,12 +103,10 @@ def pasted(page):
 
 
 @pytest.mark.parametrize("is_secure", [True, False], ids=["localhost", "plain http"])
-def test_a_new_key_is_copied_with_one_tap(site, open_context, is_secure):
+def test_a_new_key_is_copied_with_one_tap(site, open_page, is_secure):
     origin = site.base if is_secure else site.insecure
-    context = open_context()
-    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.base)
-    context.add_cookies([{**site.cookie(), "url": origin}])
-    page = context.new_page()
+    page = open_page(cookie={**site.cookie(), "url": origin})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.base)
     key = new_key(page, origin)
     assert page.evaluate("'clipboard' in navigator") is is_secure
     page.get_by_role("button", name="Copy").first.click()
@@ -184,11 +114,9 @@ def test_a_new_key_is_copied_with_one_tap(site, open_context, is_secure):
     assert pasted(page) == key
 
 
-def test_a_new_key_that_cannot_be_copied_is_selected_for_it(site, open_context):
-    context = open_context()
-    context.add_init_script("document.execCommand = () => false")
-    context.add_cookies([{**site.cookie(), "url": site.insecure}])
-    page = context.new_page()
+def test_a_new_key_that_cannot_be_copied_is_selected_for_it(site, open_page):
+    page = open_page(cookie={**site.cookie(), "url": site.insecure})
+    page.add_init_script("document.execCommand = () => false")
     key = new_key(page, site.insecure)
     page.get_by_role("button", name="Copy").first.click()
     expect(page.get_by_role("button", name="Select it above and copy it")).to_have_count(1)
@@ -206,11 +134,8 @@ def choose_theme(page, theme):
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])
-def test_a_chosen_theme_overrides_the_systems_theme(site, open_context, system):
-    context = open_context(color_scheme=system)
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
-    seen = []
+def test_a_chosen_theme_overrides_the_systems_theme(site, open_page, system):
+    page, seen = open_page(color_scheme=system), []
     for theme in ("Dark", "Light", "System"):
         page.goto(f"{site.base}/app/settings")
         page.get_by_label(theme).check()
@@ -250,23 +175,6 @@ def sign_in(page, password):
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_signing_in_and_out_works_without_javascript(site, open_context):
-    page = open_context(java_script_enabled=False).new_page()
-    page.goto(site.setup_link())
-    page.get_by_label("E-mail address").fill(OWNER)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_label("Time zone").select_option("Asia/Tokyo")
-    page.get_by_role("button", name="Create account").click()
-    expect(page).to_have_url(f"{site.base}/app/devices/this")
-    expect(no_script(page)).to_be_visible()
-    expect(enable_button(page)).to_be_hidden()
-    page.get_by_text(OWNER).first.click()
-    page.get_by_role("button", name="Sign out", exact=True).click()
-    expect(page).to_have_url(f"{site.base}/app/login")
-    sign_in(page, PASSWORD)
-    expect(page).to_have_url(f"{site.base}/app/")
-
-
 def look_for(page, search="", status="", day=""):
     """Fill in the history's form and send it."""
     if not page.get_by_label("Status", exact=True).is_visible():
@@ -279,10 +187,14 @@ def look_for(page, search="", status="", day=""):
 
 
 def test_home_and_history_work_without_javascript(plain, site):
+    expect(no_script(plain)).to_be_visible()
+    expect(enable_button(plain)).to_be_hidden()
     plain.get_by_role("button", name="Send a test").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("It works")
     site.send("Disk", "root at 98 %")
     plain.get_by_role("link", name="Home").click()
+    plain.get_by_role("button", name="Hide these steps").click()
+    expect(plain.get_by_text("steps done")).to_have_count(0)
     plain.get_by_role("link", name="All of History").click()
     notifications = plain.locator("a.row.n")
     expect(notifications).to_have_count(2)
@@ -296,48 +208,6 @@ def test_home_and_history_work_without_javascript(plain, site):
     expect(plain.get_by_text("No match")).to_be_visible()
     plain.get_by_role("link", name="Show all").click()
     expect(notifications).to_have_count(2)
-
-
-def test_the_check_list_is_hidden_without_javascript(plain):
-    plain.get_by_role("button", name="Hide these steps").click()
-    expect(plain.get_by_role("heading", name="Latest")).to_be_visible()
-    expect(plain.get_by_text("steps done")).to_have_count(0)
-
-
-def test_devices_work_without_javascript(plain, monkeypatch):
-    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # the form takes its tokens
-    plain.get_by_role("link", name="Settings").click()
-    plain.get_by_role("link", name="Devices").first.click()
-    expect(no_script(plain)).to_be_visible()
-    plain.get_by_text("Add a native app by its token").click()
-    plain.get_by_label("Token").fill("ab" * 32)
-    plain.locator("form", has=plain.get_by_label("Token")).get_by_label("Name", exact=True).fill("iPhone")
-    plain.get_by_role("button", name="Add device").click()
-    said(plain, "Device added")
-    plain.locator("summary", has_text="Edit").click()
-    plain.locator("form[action$=rename]").get_by_label("Name").fill("Pixel")
-    plain.get_by_role("button", name="Rename").click()
-    said(plain, "Device renamed")
-    plain.get_by_role("button", name="Test Pixel").click()
-    expect(plain.get_by_role("alert")).to_contain_text("The test could not be sent")
-    expect(plain.get_by_role("button", name="Remove Pixel")).to_be_hidden()
-    plain.locator("summary", has_text="Edit").click()
-    plain.locator("summary", has_text="Remove…").click()
-    plain.get_by_role("button", name="Remove Pixel").click()
-    said(plain, "Device removed")
-
-
-def test_keys_work_without_javascript(plain):
-    plain.get_by_role("link", name="Settings").click()
-    plain.get_by_role("link", name="API keys").first.click()
-    plain.get_by_label("New key").fill("backup")
-    plain.get_by_role("button", name="Create key").click()
-    expect(plain.locator("#full-key")).to_contain_text("sk_test_")
-    expect(plain.get_by_role("button", name="Copy")).to_have_count(0)
-    expect(plain.get_by_role("button", name="Revoke backup")).to_be_hidden()
-    plain.locator("summary", has_text="Revoke…").click()
-    plain.get_by_role("button", name="Revoke backup").click()
-    said(plain, "Key revoked")
 
 
 def test_quiet_hours_work_without_javascript(plain, site):
@@ -356,7 +226,7 @@ def test_quiet_hours_work_without_javascript(plain, site):
     said(plain, "Quiet hours turned off")
 
 
-def test_settings_work_without_javascript(plain, site):
+def test_settings_and_signing_in_and_out_work_without_javascript(plain, site):
     plain.get_by_role("link", name="Settings").click()
     choose_theme(plain, "Dark")
     expect(plain.get_by_label("Dark")).to_be_checked()
@@ -375,3 +245,6 @@ def test_settings_work_without_javascript(plain, site):
     expect(plain.get_by_role("heading", level=1)).to_have_text("Sign in")
     sign_in(plain, "another horse battery")
     expect(plain).to_have_url(f"{site.base}/app/settings")
+    plain.get_by_text(OWNER).first.click()
+    plain.get_by_role("button", name="Sign out", exact=True).click()
+    expect(plain).to_have_url(f"{site.base}/app/login")

@@ -122,14 +122,6 @@ def test_a_tap_opens_the_url_without_replacing_an_open_page(sender, site, url):
     assert sender.on_screen() == []
 
 
-def test_a_tap_without_a_url_opens_the_notifications_page(sender, site):
-    shown = sender.show(tag="disk", priority=4)
-    assert set(shown["data"]) == {"navigate"}
-    sender.worker.evaluate(TAP, shown["tag"])
-    sender.phone.page.wait_for_url(shown["data"]["navigate"])
-    expect(sender.phone.page.locator("h1 + .facts")).to_contain_text("High priority")
-
-
 @each("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
 def test_only_http_addresses_are_opened(sender, site, url):
     sender.phone.leave(sender.worker)
@@ -137,29 +129,3 @@ def test_only_http_addresses_are_opened(sender, site, url):
     sender.phone.deliver(sender.worker, json.dumps(push))
     (opened,) = sender.worker.evaluate(TAP, "x")
     assert opened.startswith(f"{site.base}/app/")
-
-
-def test_the_page_of_a_notification_links_its_url_and_what_replaced_it(sender, site):
-    first = sender.send("first", tag="disk", url="https://nas.example.org/disks", priority="urgent")
-    sender.send("second", tag="disk")
-    page = sender.phone.go(f"/app/notifications/{first['id']}")
-    expect(page.get_by_role("link", name="https://nas.example.org/disks")).to_have_attribute(
-        "rel", "noopener noreferrer"
-    )
-    expect(page.locator("h1 + .facts")).to_contain_text("Urgent")
-    page.locator("summary", has_text="Details").click()
-    page.get_by_role("link", name="a newer notification").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("second")
-    page.get_by_role("region", name="Earlier versions").get_by_role("link", name="first").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("first")
-
-
-def test_a_device_is_given_its_least_priority_on_the_page(sender):
-    page = sender.phone.go()
-    page.locator("summary", has_text="Edit").click()
-    page.get_by_label("Receives").select_option("urgent")
-    page.locator("form[action$='/priority']").get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Only priority urgent", exact=True)).to_be_visible()
-    sender.send(priority=4)
-    sender.send(priority=5)
-    assert len(sender.phone.subscription.messages) == 1

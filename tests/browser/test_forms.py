@@ -43,12 +43,6 @@ def test_senders_are_found_by_words_of_their_names(owners_page, site):
     expect(page.get_by_role("heading", name="Home Assistant", level=1)).to_be_visible()
 
 
-def test_without_scripts_there_is_no_filter(plain, site):
-    plain.goto(f"{site.base}/app/alerts/{site.service.alert().id}?tab=settings")
-    expect(plain.get_by_label("Filter icons by name")).to_be_hidden()
-    assert plain.get_by_role("radio").count() > 50
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_an_unfolded_row_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page, site, width):
     owners_page.set_viewport_size({"width": width, "height": 800})
@@ -61,17 +55,3 @@ def test_an_unfolded_row_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page,
         expect(button).to_be_visible()
         close()
         expect(button).to_be_hidden()
-
-
-def test_a_heartbeat_is_paused_and_resumed_by_a_switch_without_scripts(plain, site):
-    beat = site.service.flask("heartbeat", "create", "owner@example.org", "Backup", "--period", "1h")
-    assert beat.exit_code == 0
-    plain.goto(f"{site.base}/app/watches")
-    switch = plain.get_by_role("switch", name="Backup")
-    expect(switch).to_be_checked()
-    switch.click()
-    said(plain, "Heartbeat paused")
-    expect(switch).not_to_be_checked()
-    switch.click()
-    said(plain, "Heartbeat resumed")
-    expect(switch).to_be_checked()

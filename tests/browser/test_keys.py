@@ -179,15 +179,6 @@ def test_on_a_wide_screen_the_list_is_beside_a_notification(page):
     assert len(ids) == len(set(ids))
 
 
-def test_the_list_beside_a_notification_keeps_the_filters(page, site):
-    page.goto(f"{site.base}/app/notifications?search=first")
-    page.get_by_role("link", name="first").click()
-    beside = page.get_by_role("navigation", name="History")
-    expect(beside.locator("strong")).to_have_count(1)
-    beside.get_by_role("link", name="History").click()
-    expect(page.get_by_role("searchbox")).to_have_value("first")
-
-
 def test_a_wide_list_has_the_days_beside_it_until_a_row_is_opened(page):
     days = page.get_by_role("heading", name="Last 14 days")
     expect(days).to_be_visible()
