@@ -79,13 +79,6 @@ def test_pressing_a_button_sends_only_a_request_to_its_address(phone, site, work
     assert worker.evaluate("self.registration.getNotifications().then((all) => all.length)") == 0
 
 
-def test_a_press_on_acknowledge_acknowledges(phone, site, worker, asks):
-    asked, _ = asks(acknowledge=True)
-    worker.evaluate(CLICK, {"action": "acknowledge"})
-    detail = site.detail(asked)
-    assert detail["acknowledge"]["state"] == "acknowledged" and "answer" not in detail
-
-
 def test_tapping_beside_the_buttons_opens_the_page_without_an_answer(phone, site, worker, asks):
     asked, _ = asks()
     worker.evaluate(CLICK, {})
@@ -153,22 +146,19 @@ def test_a_press_waits_for_the_network_where_the_browser_can_do_that(phone, site
     assert label_of(site, asked) == "Yes" and worker.evaluate(KEPT) == []
 
 
-def test_a_press_on_expired_buttons_shows_a_silent_message_and_is_not_retried(phone, site, worker, asks):
-    asked, _ = asks()
-    site.service.app.test_client().post(paths(phone.subscription)["No"])
-    worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
-    told = worker.evaluate("self.shown")[-1]
-    assert (told["title"], told["body"], told["silent"]) == ("MCP - Deploy?", "This was already answered.", True)
-    assert label_of(site, asked) == "No" and worker.evaluate(KEPT) == []
-
-
-def test_a_press_on_a_deleted_notification_shows_a_message_and_is_not_retried(phone, site, worker, asks):
+@each("is_deleted, said", [(False, "This was already answered."), (True, "This button no longer works.")])
+def test_a_press_that_is_refused_shows_a_silent_message_and_is_not_retried(
+    phone, site, worker, asks, is_deleted, said
+):
+    worker.evaluate(CLOSE_ALL)
     asks()
-    with transaction(EVERYBODY):
-        run("DELETE FROM notification")
+    site.service.app.test_client().post(paths(phone.subscription)["No"])
+    if is_deleted:
+        with transaction(EVERYBODY):
+            run("DELETE FROM notification")
     worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
     told = worker.evaluate("self.shown")[-1]
-    assert (told["body"], told["silent"]) == ("This button no longer works.", True)
+    assert (told["title"], told["body"], told["silent"]) == ("MCP - Deploy?", said, True)
     assert worker.evaluate(KEPT) == []
 
 

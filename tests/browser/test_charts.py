@@ -36,7 +36,7 @@ def value_at(age):
 
 @pytest.fixture
 def cpu(site):
-    """A session; the address of a metric with a value every ten minutes, a gap and a rule; its newest time."""
+    """A session; the path of a metric with a value every ten minutes, a gap and a rule; its newest time."""
     cookie = site.cookie()
     account_set(site.service, "--timezone", ZONE)
     site.service.flask("rule", "create", OWNER, "web", "cpu", "> 30")
@@ -49,19 +49,17 @@ def cpu(site):
             for age in ages[start : start + 100]
         ]
         site.request("/api/webhooks/custom", key, {"projectId": "web", "metrics": values})
-    return cookie, f"{site.base}/app/metrics/one?project=web&metric=cpu", now
+    return cookie, "/app/metrics/one?project=web&metric=cpu", now
 
 
 @pytest.fixture
-def chart(cpu, open_context):
+def chart(cpu, site, open_page):
     """Opens the metric's page: the page, and what the browser complains of."""
 
     def show(**options):
-        context = open_context(timezone_id="America/Los_Angeles", **options)
-        context.add_cookies([cpu[0]])
-        page = context.new_page()
+        page = open_page(cookie=cpu[0], timezone_id="America/Los_Angeles", **options)
         troubles = listen(page)
-        page.goto(cpu[1])
+        page.goto(site.base + cpu[1])
         return page, troubles
 
     return show
@@ -109,13 +107,12 @@ def test_pointing_at_several_values_shows_mean_minimum_maximum_and_their_time_ra
     expect(page.locator(".legend")).to_have_text("meanmin to maxrule")
 
 
-@pytest.mark.parametrize("width", [320, 390])
-def test_the_chart_follows_the_width_of_the_page(chart, width):
+def test_the_chart_follows_the_width_of_the_page(chart):
     page, _ = chart(viewport={"width": 1280, "height": 800})
     expect(page.locator(".plot canvas")).to_have_count(1)
-    page.set_viewport_size({"width": width, "height": 800})
+    page.set_viewport_size({"width": 320, "height": 800})
     until(lambda: page.evaluate("drawn.width === plot.clientWidth && drawn.width < innerWidth"), page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 def test_without_javascript_there_are_a_picture_and_the_table(chart):

@@ -7,6 +7,7 @@ from app import open_service
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import OWNER
 from tests.support.browser import ON, Phone, enable_button, follow, state, until
+from tests.support.rows import each
 
 IPHONE = (
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
@@ -51,14 +52,6 @@ def change_vapid_key(site):
 
 
 # --- a browser and its device -------------------------------------------------------------------------------
-
-
-def test_a_browser_that_is_on_stays_on_after_a_reload(phone):
-    phone.enable()
-    phone.page.reload()
-    expect(state(phone.page)).to_have_text(ON)
-    expect(enable_button(phone.page)).to_be_hidden()
-    expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(1)
 
 
 def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone):
@@ -158,10 +151,8 @@ def test_a_permission_that_was_denied_before_is_told_at_once(site, open_context,
 
 
 @pytest.mark.parametrize("path", ["/app/", "/app/devices"])
-def test_an_insecure_address_is_explained_on_the_devices_page(site, open_context, path):
-    context = open_context()
-    context.add_cookies([{**site.cookie(), "url": site.insecure}])
-    page = context.new_page()
+def test_an_insecure_address_is_explained_on_the_devices_page(site, open_page, path):
+    page = open_page(cookie={**site.cookie(), "url": site.insecure})
     page.goto(site.insecure + path)
     expect(state(page)).to_contain_text("Browsers allow notifications only over https or on localhost")
     expect(state(page)).to_contain_text("Get an https address with one command")
@@ -178,12 +169,10 @@ def test_an_insecure_address_is_explained_on_the_devices_page(site, open_context
     ],
     ids=["iPhone", "iPad", "old Safari on a Mac", "another"],
 )
-def test_a_browser_without_web_push_is_told_what_to_do(site, open_context, agent, touch_points, sentence):
-    context = open_context(user_agent=agent)
-    context.add_init_script("delete window.PushManager; delete window.Notification")
-    context.add_init_script(f"Object.defineProperty(navigator, 'maxTouchPoints', {{ value: {touch_points} }})")
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
+def test_a_browser_without_web_push_is_told_what_to_do(site, open_page, agent, touch_points, sentence):
+    page = open_page(user_agent=agent)
+    page.add_init_script("delete window.PushManager; delete window.Notification")
+    page.add_init_script(f"Object.defineProperty(navigator, 'maxTouchPoints', {{ value: {touch_points} }})")
     page.goto(f"{site.base}/app/devices")
     expect(state(page)).to_contain_text(sentence)
     expect(enable_button(page)).to_be_hidden()
@@ -204,11 +193,12 @@ def test_a_push_service_that_does_not_answer_is_named_after_4_seconds_and_given_
     expect(enable_button(phone.page)).to_be_visible()
 
 
-FAULTS = {
-    "NotAllowedError": "The browser did not allow it.",
-    "AbortError": "This browser cannot reach its push service.",
-    "InvalidStateError": "The browser reported a problem of its own.",
-}
+FAULTS = [
+    ("NotAllowedError", "undefined", "The browser did not allow it."),
+    ("AbortError", "undefined", "This browser cannot reach its push service."),
+    ("AbortError", "{}", "Use Google services for push messaging"),
+    ("InvalidStateError", "undefined", "The browser reported a problem of its own."),
+]
 
 
 def details(page):
@@ -219,25 +209,17 @@ def details(page):
     return folded.locator("code").text_content()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_browser_error_is_shown_as_a_plain_sentence(phone, fault):
+@each("fault, brave, said", FAULTS)
+def test_a_browser_error_is_shown_as_a_plain_sentence(phone, fault, brave, said):
+    """Brave says what it is, and where its push messages are turned on."""
     phone.context.add_init_script(
+        f"navigator.brave = {brave};"
         f"PushManager.prototype.subscribe = () => Promise.reject(new DOMException('Registration failed', '{fault}'))"
     )
     enable_button(phone.go()).click()
-    expect(state(phone.page)).to_contain_text(FAULTS[fault])
+    expect(state(phone.page)).to_contain_text(said)
     expect(state(phone.page)).not_to_contain_text("Registration failed")
     assert details(phone.page) == f"{fault}: Registration failed"
-    expect(enable_button(phone.page)).to_be_visible()
-
-
-def test_brave_without_push_messages_is_told_where_to_turn_them_on(phone):
-    phone.context.add_init_script(
-        "navigator.brave = {};"
-        "PushManager.prototype.subscribe = () => Promise.reject(new DOMException('push service error', 'AbortError'))"
-    )
-    enable_button(phone.go()).click()
-    expect(state(phone.page)).to_contain_text("Use Google services for push messaging")
     expect(enable_button(phone.page)).to_be_visible()
 
 
