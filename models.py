@@ -84,6 +84,7 @@ class Account(Model):
     last_seen_at = peewee.IntegerField(null=True)
     has_mutes = peewee.IntegerField(default=0)
     has_followers = peewee.IntegerField(default=0)
+    last_quiet_hours = peewee.TextField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (

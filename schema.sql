@@ -22,7 +22,8 @@ CREATE TABLE account (
     invited_until INTEGER,                 -- when its invitation expires; NULL once that was used, and for others
     last_seen_at INTEGER,                  -- in the web app, accurate to an hour; NULL: never
     has_mutes INTEGER NOT NULL DEFAULT 0 CHECK (has_mutes IN (0, 1)), -- 0: none is in the table mute
-    has_followers INTEGER NOT NULL DEFAULT 0 CHECK (has_followers IN (0, 1)) -- 0: nobody follows anything of it
+    has_followers INTEGER NOT NULL DEFAULT 0 CHECK (has_followers IN (0, 1)), -- 0: nobody follows anything of it
+    last_quiet_hours TEXT                  -- what they were when they were switched off last
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
 CREATE INDEX account_disabled ON account (seq) WHERE disabled_at IS NOT NULL;

@@ -163,8 +163,11 @@ def checked_plan(plan: str) -> str:
 
 
 def set_quiet_hours(account: Account, hours: str | None) -> None:
-    """Set the windows of the week in which alerts are held (core/week_windows.py); None removes them."""
-    change(account, quiet_hours=None if hours is None else week_windows.checked(hours))
+    """Set the windows of the week in which alerts are held (core/week_windows.py); None switches them off."""
+    if hours is None:
+        change(account, quiet_hours=None, last_quiet_hours=account.quiet_hours or account.last_quiet_hours)
+    else:
+        change(account, quiet_hours=week_windows.checked(hours))
 
 
 def set_theme(account: Account, theme: str) -> None:

@@ -60,16 +60,15 @@ class Day(NamedTuple):
 
 
 def show_quiet_hours(muting: NewMute = NO_MUTE, problem: Problem | None = None) -> str:
-    """GET /app/quiet; with `more`, the form has an empty window, too."""
-    typed = _saved(current().account)
-    more = [Typed((), "", "")] if request.args.get("more") and len(typed) < MAX_WINDOWS else []
-    return _quiet_page((typed or [USUAL]) + more, problem, muting)
+    """GET /app/quiet."""
+    return _quiet_page(_saved(current().account), problem, muting)
 
 
 def _saved(account: Account) -> list[Typed]:
-    windows = week_windows.windows_of(account.quiet_hours) if account.quiet_hours else ()
-    words = list(DAYS)
-    return [Typed(tuple(words[day] for day in one.days), *one.text[-11:].split("-")) for one in windows]
+    """The windows that are set; while they are off, those that were, or the usual one."""
+    hours, words = account.quiet_hours or account.last_quiet_hours, list(DAYS)
+    windows = week_windows.windows_of(hours) if hours else ()
+    return [Typed(tuple(words[day] for day in one.days), *one.text[-11:].split("-")) for one in windows] or [USUAL]
 
 
 def at_present(account: Account, now: int) -> dict[str, Any]:
@@ -135,13 +134,15 @@ def _clock(minute: int) -> str:
 
 
 def save_quiet_hours() -> Page:
-    """POST /app/quiet: sets the windows, or removes them with `off`; with `on`, sets the usual one.
+    """POST /app/quiet: sets the windows, or switches them off with `off`, and with `on` on as they were.
 
     A window is each `begin` with its `end`, and the `days` that have its place before them, such as `0-mo`. `without`
-    is the place of one that is removed.
+    is the place of one that is removed. With `more`, nothing is set yet: the form has an empty window, too.
     """
     form, account = request.form, current().account
-    typed = [USUAL] if form.get("on") else [] if form.get("off") else _typed()
+    typed = _saved(account) if form.get("on") else [] if form.get("off") else _typed()
+    if form.get("more") and len(typed) < MAX_WINDOWS:
+        return _quiet_page([*typed, Typed((), "", "")], None), 200
     try:
         for place, one in enumerate(typed):
             _check(one, place)
@@ -149,7 +150,7 @@ def save_quiet_hours() -> Page:
     except Refused as refused:
         return _quiet_page(typed or [USUAL], _problem(refused, typed)), 422
     words = f"Quiet hours set: {week_windows.in_words('; '.join(one.text for one in typed))}." if typed else ""
-    return page.back_to("/app/quiet?more=1" if form.get("more") else "/app/quiet", words or "Quiet hours turned off.")
+    return page.back_to("/app/quiet", words or "Quiet hours turned off.")
 
 
 def _typed() -> list[Typed]:
