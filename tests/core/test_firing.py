@@ -139,15 +139,6 @@ def test_future_values_count_in_order_and_not_after_a_newer_value_has_come(rule,
     assert rule.state == "ok"
 
 
-def test_a_future_value_is_judged_at_its_own_time_and_not_on_arrival(rule, passes, ago):
-    rule.sends((50, ago(-60)))
-    rule.sends(95)
-    passes(59)
-    assert rule.state == "firing"
-    passes(1)
-    assert rule.state == "ok"
-
-
 def test_a_new_rule_is_judged_by_the_value_that_is_there(service, owner, passes):
     send(owner, 95)
     rule = Ruled(service, owner, "> 90")
