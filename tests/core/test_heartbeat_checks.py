@@ -218,22 +218,6 @@ def test_a_heartbeats_state_does_not_change_without_its_notification(service, ow
     monkeypatch.undo()
 
 
-def test_a_failing_heartbeat_does_not_stop_the_others(service, owner, beat, passes, monkeypatch):
-    other = Pinged(service, owner, "--period", "1h", name="Other")
-    beat.ping()
-    other.ping()
-    follow = heartbeat_checks._pass_deadline
-
-    def fail(beat, now):
-        if beat.name == "Backup":
-            raise ValueError("no")
-        follow(beat, now)
-
-    monkeypatch.setattr(heartbeat_checks, "_pass_deadline", fail)
-    passes(2 * HOUR_S)
-    assert (beat.state, other.state) == ("up", "down")
-
-
 def test_a_heartbeat_deleted_after_it_was_found_due_is_skipped(service, owner, monkeypatch, caplog):
     monkeypatch.setattr(stored_heartbeats, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
     service.work()
