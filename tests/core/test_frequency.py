@@ -45,14 +45,6 @@ def test_digests_that_end_together_are_one_push(service, browser, moved_clock, p
     assert shown(browser) == [digest_of("Hourly: a", "Hourly: b", "Quarterly: c")]
 
 
-def test_each_alert_collects_on_its_own(service, owner, browser, passes):
-    held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
-    held(service.alert("--frequency", "15m", name="Quarterly"), "c", "d")
-    passes(15 * MINUTE_S)
-    assert statuses(owner) == {"a": "held", "b": "held", "c": "delivered", "d": "delivered"}
-    assert shown(browser) == [digest_of("Quarterly: c", "Quarterly: d")]
-
-
 def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(
     service, owner, browser, until, works, morning
 ):
@@ -66,20 +58,6 @@ def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(
     morning()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b", "Backups: c")]
     assert set(statuses(owner).values()) == {"delivered"}
-
-
-def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(
-    service, owner, browser, night, until, morning, works_at
-):
-    hook = service.alert("--frequency", "1h")
-    until("2026-11-22T06:55")
-    held(hook, "a")
-    morning()
-    held(hook, "b")
-    works_at("2026-11-22T07:54:59.999")
-    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
-    works_at("2026-11-22T07:55")
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
 def test_a_digest_of_an_alert_that_ignores_quiet_hours_ends_within_them(service, browser, night, passes):

@@ -40,14 +40,6 @@ def test_an_event_of_least_priority_is_delivered_without_a_push(service, owner, 
     assert browser.pushes == [] and owner.listed()[0]["priority"] == 1
 
 
-def test_a_high_event_is_released_in_the_morning_even_with_a_daily_frequency(service, owner, browser, night, morning):
-    hook = service.alert(*FIELDS, "--frequency", "1d")
-    assert [post(hook, message, level) for message, level in [("a", "normal"), ("b", "high")]] == ["held"] * 2
-    morning()
-    assert shown(browser) == [("MCP - Backups", "b")]
-    assert statuses(owner) == {"a": "held", "b": "delivered"}
-
-
 def test_low_and_normal_events_are_collected_together_from_the_first_one(
     service, owner, browser, moved_clock, passes
 ):
