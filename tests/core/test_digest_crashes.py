@@ -1,7 +1,6 @@
 """Digests through crashes, restarts, clocks that are set back and several workers: each event once."""
 
 import re
-from contextlib import suppress
 
 import pytest
 
@@ -23,23 +22,6 @@ def restarted(owner, make_service, push_service):
     return owner.service
 
 
-def crash(*_, **__):
-    raise KeyboardInterrupt
-
-
-def take_and_crash(*args, sent=push.send, **more):
-    sent(*args, **more)
-    raise KeyboardInterrupt
-
-
-def work_until_crash(service, monkeypatch, fault):
-    with monkeypatch.context() as patched:
-        patched.setattr(push, "send", fault)
-        for _ in range(2):
-            with suppress(KeyboardInterrupt):
-                service.work()
-
-
 def test_held_notifications_survive_a_restart(service, owner, browser, make_service, push_service, night, until):
     held(service.alert(), "a", "b")
     again = restarted(owner, make_service, push_service)
@@ -52,29 +34,19 @@ def test_held_notifications_survive_a_restart(service, owner, browser, make_serv
 
 
 @pytest.mark.parametrize("messages", [("a",), ("a", "b", "c")])
-def test_a_crash_between_release_and_push_loses_nothing(
-    service, owner, browser, make_service, push_service, night, until, moved_clock, monkeypatch, messages
-):
-    held(service.alert(), *messages)
-    until(MORNING)
-    work_until_crash(service, monkeypatch, crash)
-    assert browser.pushes == []
-    again = restarted(owner, make_service, push_service)
-    for _ in range(5):
-        moved_clock.advance(30)
-        again.work()
-    expected = digest_of(*(f"Backups: {one}" for one in messages)) if len(messages) > 1 else ("MCP - Backups", "a")
-    assert shown(browser) == [expected]
-    assert statuses(owner) == dict.fromkeys(messages, "delivered")
-
-
-@pytest.mark.parametrize("messages", [("a",), ("a", "b", "c")])
 def test_a_crash_after_the_push_repeats_it_under_the_same_tag(
     service, owner, browser, make_service, push_service, night, until, moved_clock, monkeypatch, messages
 ):
+    def take_and_crash(*args, sent=push.send):
+        sent(*args)
+        raise KeyboardInterrupt
+
     held(service.alert(), *messages)
     until(MORNING)
-    work_until_crash(service, monkeypatch, take_and_crash)
+    service.work()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(push, "send", take_and_crash)
+        service.work()
     assert len(browser.messages) == 1
     again = restarted(owner, make_service, push_service)
     moved_clock.advance(30)
