@@ -15,6 +15,7 @@ from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from tests.support.accounts import account_set
 from tests.support.alarms import every
+from tests.support.devices import subscribe
 from tests.support.tables import query
 from tests.support.times import DAY_MS, DAY_S
 
@@ -109,8 +110,7 @@ def test_what_a_removed_device_left_is_settled_after_a_restart(service, owner, u
 
 
 def test_what_is_pending_on_a_dead_device_fails_in_pieces(service, owner, push_service):
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     add_pending(1_700)
     browser.then(410)
     assert owner.send().json["notification"]["status"] == "failed"
@@ -134,20 +134,18 @@ def test_pushes_to_an_unconfigured_provider_are_not_tried_and_fail_after_a_day(
 
 
 def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(owner, push_service, moved_clock):
-    phones = [push_service.browser() for _ in range(2)]
-    owner.post("/devices", {"kind": "webpush", "subscription": phones[0].subscription})
+    first = subscribe(owner, push_service)
     add_pending(100)
     moved_clock.advance(1)
-    owner.post("/devices", {"kind": "webpush", "subscription": phones[1].subscription})
+    second = subscribe(owner, push_service)
     add_pending(3)
     retries.retry_due(clock.now_ms())
     retries.batches.finish()
-    assert [len(phone.messages) for phone in phones] == [7, 3]
+    assert (len(first.messages), len(second.messages)) == (7, 3)
 
 
 def test_a_device_that_refuses_its_backlog_is_skipped_for_some_seconds(service, owner, push_service, moved_clock):
-    phone = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": phone.subscription})
+    phone = subscribe(owner, push_service)
     add_pending(100)
     for _ in range(20):
         phone.then(503)
@@ -156,16 +154,6 @@ def test_a_device_that_refuses_its_backlog_is_skipped_for_some_seconds(service, 
     assert len(phone.pushes) == 10
     every(service, moved_clock, 11)
     assert len(phone.pushes) == 20
-
-
-def test_the_metrics_of_the_worker_tell_the_backlog(make_service, push_service, moved_clock):
-    service = make_service(METRICS_TOKEN="a-token-of-16-characters")
-    owner = service.caller(service.account())
-    owner.post("/devices", {"kind": "fcm", "token": "token"})
-    add_pending(7)
-    moved_clock.advance(90)
-    told = service.client.get("/metrics", headers={"Authorization": "Bearer a-token-of-16-characters"}).text
-    assert "pocketbell_pushes_pending 7.0" in told and "pocketbell_push_overdue_seconds 90.0" in told
 
 
 # --- a flood of notifications -------------------------------------------------------------------------------
@@ -184,8 +172,7 @@ def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000
 
 def test_the_notice_of_a_growing_history_ignores_quiet_hours(service, owner, push_service, moved_clock, monkeypatch):
     monkeypatch.setattr(recording, "MANY_A_DAY", 2)
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     account_set(service, "--quiet-hours", "09:00-11:00")
     hook = service.alert()
     assert [hook.post({"message": "a"}).json["status"] for _ in range(2)] == ["held", "held"]
@@ -283,8 +270,7 @@ def test_a_removed_device_stays_while_the_history_names_it(service, pro, moved_c
 
 
 def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, owner, push_service, moved_clock):
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     browser.then(410)
     owner.send()
     every(service, moved_clock, 1_000 * DAY_S)
@@ -453,8 +439,7 @@ def test_a_push_under_way_is_leased_for_its_maximum_duration(
     service, owner, push_service, moved_clock, source, monkeypatch
 ):
     """With a lease shorter than a push, the push would be sent twice."""
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     hook, send = service.alert(), push.send
 
     def slowly(pushes, timeout_s):
@@ -470,8 +455,7 @@ def test_a_push_under_way_is_leased_for_its_maximum_duration(
 
 
 def test_a_claimed_retry_is_not_due_again_while_its_push_may_take(owner, push_service, moved_clock, monkeypatch):
-    browser = push_service.browser().then(503)
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    subscribe(owner, push_service).then(503)
     owner.send()
     moved_clock.advance(30)
     due = retries._due(clock.now_ms(), retries.batches, ["webpush"])

@@ -100,11 +100,3 @@ def test_a_digest_is_fetched_as_one_message(owner, android, hook, moved_clock):
     (digest,) = android.poll()
     assert digest["title"] == "MCP - 2 notifications"
     assert {one["status"] for one in owner.listed()} == {"delivered"}
-
-
-def test_a_replay_with_an_idempotency_key_says_what_was_answered_first(owner, android):
-    answers = []
-    for _ in range(2):
-        answers.append(owner.send(headers={"Idempotency-Key": "k"}).json["notification"]["status"])
-        android.poll()
-    assert answers == ["pending", "pending"]
