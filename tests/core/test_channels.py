@@ -117,24 +117,16 @@ def test_a_fallback_gets_it_at_once_if_there_is_nothing_else(owner, receiver, ho
     assert urgent(owner)["status"] == "delivered" and len(receiver.got) == 1
 
 
-def test_a_fallback_gets_it_at_once_if_every_phone_refused_it(
-    service, owner, receiver, hook, push_service, moved_clock
+@pytest.mark.parametrize("refused", [400, 410])
+def test_a_fallback_gets_it_at_once_if_every_phone_refused_it_or_is_gone(
+    service, owner, receiver, hook, push_service, refused
 ):
     phone = subscribe(owner, push_service)
     hook()
-    answering(phone, 400)
+    answering(phone, refused)
     assert urgent(owner)["status"] == "pending"
     service.work()
     assert len(receiver.got) == 1 and owner.listed()[0]["status"] == "delivered"
-
-
-def test_a_fallback_gets_it_at_once_if_the_phone_is_gone(service, owner, receiver, hook, push_service, moved_clock):
-    phone = subscribe(owner, push_service)
-    hook()
-    answering(phone, 410)
-    assert urgent(owner)["status"] == "pending"
-    service.work()
-    assert len(receiver.got) == 1
 
 
 def test_a_fallback_waits_for_a_channel_that_gets_everything(service, owner, receiver, hook, moved_clock):
