@@ -13,11 +13,10 @@ from core import doctor
 from process import clock
 from store import database
 from tests.support.checks import seen
-from tests.support.forks import Fork
 from tests.support.pages import make_account
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
-from tests.support.server import BIN, NO_FILE, ROOT, finished, free_port, serving
+from tests.support.server import ROOT, free_port
 
 
 class Neighbour(BaseHTTPRequestHandler):
@@ -51,16 +50,6 @@ def test_the_doctor_prints_a_line_for_each_part_and_exits_with_1_if_anything_is_
     result = service.flask("doctor")
     assert [line[5:21].strip() for line in result.output.splitlines()] == list(doctor.checks())
     assert result.exit_code == 1 and "bad  service" in result.output
-
-
-def test_the_doctor_says_that_a_running_service_answers(tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        environ = {**NO_FILE, "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
-        result = finished(Fork, [BIN / "flask", "doctor"], environ)
-    told = result.stdout.decode()
-    assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in told
-    assert result.stderr == b"" and "bad" not in told
 
 
 def test_a_platform_that_wipes_the_disk_is_bad(service):

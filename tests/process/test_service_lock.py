@@ -99,9 +99,10 @@ def test_the_command_line_and_doctor_know_the_port_of_the_service_that_runs(star
     server = start(HOST="0.0.0.0").wait_until_ready()
     del server.environ["PORT"], server.environ["HOST"]
     assert server.flask("account", "create", "a@example.org").startswith(f"http://localhost:{server.port}/app/setup/")
-    examined = finished(server.start, [BIN / "flask", "doctor"], server.environ).stdout.decode()
-    assert f"http://localhost:{server.port}/healthz answers." in examined
-    assert "it listens on every address" in examined
+    result = finished(server.start, [BIN / "flask", "doctor"], server.environ)
+    examined = result.stdout.decode()
+    assert f"ok   service         http://localhost:{server.port}/healthz answers." in examined
+    assert "it listens on every address" in examined and "bad" not in examined and result.stderr == b""
 
 
 HOLDER = """
