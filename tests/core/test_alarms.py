@@ -4,7 +4,6 @@ import pytest
 
 import push
 from core import alarms, scheduler
-from core.attempts import LEASE_MS
 from store import alarms as stored_alarms
 from store import database
 from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
@@ -102,12 +101,6 @@ def test_a_repeat_goes_to_the_devices_present_at_that_time(owner, push_service, 
     passes(60)
     assert (len(browser.messages), len(later.messages)) == (2, 1)
     assert [one["status"] for one in detail(owner, rings)["deliveries"]] == ["delivered", "delivered"]
-
-
-def test_an_account_without_devices_is_not_counted_a_repeat(owner, passes):
-    id_ = ring(owner)
-    passes(60, 3)
-    assert rung(owner, id_) == ("waiting", 0)
 
 
 # --- what becomes of the deliveries ------------------------------------------------------------------------
@@ -276,18 +269,6 @@ def test_an_idempotent_replay_is_accepted_at_the_limit_and_starts_no_alarm(owner
 
 
 # --- leases and other processes ----------------------------------------------------------------------------
-
-
-def test_a_repeat_interrupted_by_a_crash_is_made_when_its_lease_ends(owner, browser, rings, passes, moved_clock):
-    moved_clock.advance(60)
-    with database.transaction(1):
-        assert (
-            len(stored_alarms.claim(stored_alarms.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1
-        )  # and the process dies
-    passes(29)
-    assert len(browser.messages) == 1
-    passes(1)
-    assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 
 def test_of_several_workers_one_makes_a_repeat(owner, browser, rings, passes, moved_clock):

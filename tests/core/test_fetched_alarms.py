@@ -195,14 +195,6 @@ def test_a_stream_to_a_slow_client_is_closed_and_resumes_with_the_waiting_messag
     assert len(Stream(android, since="all").new()) == 7
 
 
-def test_a_scheduled_notification_is_fetched_at_its_time(owner, android, moved_clock):
-    sent = {"title": "t", "body": "later", "deliverAt": moved_clock.ms + 60_000}
-    assert owner.post("/notifications/send", sent).json["notification"]["status"] == "held"
-    assert android.messages() == []
-    repeat(owner, moved_clock)
-    assert android.bodies() == ["later"]
-
-
 def test_at_the_end_of_a_snooze_a_stream_and_a_poll_have_another_message(owner, android, moved_clock):
     stream = Stream(android)
     sent = owner.post("/notifications/send", {"title": "Fire", "body": "out"}).json["notification"]["id"]
