@@ -56,14 +56,6 @@ def look(processes):
         one.look()
 
 
-def test_one_process_of_a_machine_moves_all_due_times(pending, processes, moved_clock):
-    before = pending()
-    set_back(moved_clock, HOUR_S)
-    look(processes)
-    look(processes)
-    assert moved(before, pending()) == [HOUR_S, HOUR_S]
-
-
 def test_due_times_of_each_account_are_moved_once(service, owner, processes, moved_clock):
     service.account("other@example.org")
     for caller in (owner, owner, service.caller("other@example.org")):

@@ -52,12 +52,6 @@ def test_a_heartbeat_is_down_after_its_grace_and_notifies_once(owner, beat, pass
     assert owner.listed()[0]["priority"] == 4
 
 
-def test_a_heartbeat_is_down_at_once_when_the_worker_runs_after_the_grace(owner, beat, passes):
-    beat.ping()
-    passes(2 * HOUR_S)
-    assert (beat.state, told(owner)) == ("down", [DOWN])
-
-
 def test_a_ping_brings_a_heartbeat_up_and_replaces_the_notification(owner, browser, beat, passes):
     beat.ping()
     passes(2 * HOUR_S)
@@ -168,16 +162,6 @@ def test_quiet_hours_hold_a_down_notification_of_any_priority(service, owner, br
     passes(0)
     assert [one["status"] for one in owner.listed()] == ["delivered"]
     assert [one["notification"]["title"] for one in browser.messages] == ["MCP - Backup is down"]
-
-
-def test_down_and_up_in_one_night_are_released_as_one_notification(service, owner, browser, passes, night, until):
-    beat = Pinged(service, owner, "--period", "1d")
-    beat.ping("/fail")
-    passes(MINUTE_S)
-    beat.ping()
-    until("2026-11-22T07:00")
-    passes(0)
-    assert [one["notification"]["title"] for one in browser.messages] == ["MCP - Backup is up"]
 
 
 # --- exactly once -------------------------------------------------------------------------------------------
@@ -307,15 +291,6 @@ def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_tim
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-24T02:30"))
     restarted(HOUR_S)
     assert beat.watch["deadlineAt"] == utc("2026-11-24T02:30")
-
-
-def test_a_cron_follows_a_clock_that_is_set_back(service, owner, passes, moved_clock):
-    beat = nightly(service, owner, zone="UTC")
-    beat.ping()
-    passes(1)
-    moved_clock.set_wall(utc("2026-11-20T10:00"))
-    passes(1)
-    assert beat.watch["deadlineAt"] == utc("2026-11-21T02:30")
 
 
 def test_a_clock_that_is_set_back_a_little_leaves_a_late_cron_late(service, owner, passes, until, moved_clock):
