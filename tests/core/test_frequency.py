@@ -37,14 +37,6 @@ def test_the_next_event_begins_a_new_digest(service, owner, browser, works, move
     assert shown(browser) == [digest_of("Backups: a", "Backups: b"), digest_of("Backups: c", "Backups: d")]
 
 
-def test_digests_that_end_together_are_one_push(service, browser, moved_clock, passes):
-    held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
-    moved_clock.advance(45 * MINUTE_S)
-    held(service.alert("--frequency", "15m", name="Quarterly"), "c")
-    passes(15 * MINUTE_S)
-    assert shown(browser) == [digest_of("Hourly: a", "Hourly: b", "Quarterly: c")]
-
-
 def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(
     service, owner, browser, until, works, morning
 ):

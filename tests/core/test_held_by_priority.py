@@ -35,11 +35,6 @@ def test_a_frequency_holds_normal_and_low_priorities_only(service, owner, option
     assert [number for number in range(1, 6) if post(hook, "a", number) == "held"] == [2, 3]
 
 
-def test_an_event_of_least_priority_is_delivered_without_a_push(service, owner, browser, night):
-    assert post(service.alert(*FIELDS), "a", "min") == "delivered"
-    assert browser.pushes == [] and owner.listed()[0]["priority"] == 1
-
-
 def test_low_and_normal_events_are_collected_together_from_the_first_one(
     service, owner, browser, moved_clock, passes
 ):

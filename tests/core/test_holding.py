@@ -5,7 +5,7 @@ import pytest
 from tests.support.accounts import OWNER, PRO, account_set
 from tests.support.devices import subscribe
 from tests.support.holding import QUIET, digest_of, held, shown, statuses
-from tests.support.times import MINUTE_S, utc
+from tests.support.times import MINUTE_S
 
 # Holding
 
@@ -30,29 +30,6 @@ def test_quiet_hours_are_in_the_accounts_time_zone(service, owner, until, now, s
     hook = service.alert()
     until(now)
     assert hook.post({"message": "a"}).json["status"] == status
-
-
-@pytest.mark.parametrize(
-    "now, status, released",
-    [
-        ("2026-11-20T22:00", "held", "2026-11-21T07:00"),  # of Friday, into Saturday
-        ("2026-11-21T22:30", "delivered", None),
-        ("2026-11-21T23:30", "held", "2026-11-22T09:00"),
-        ("2026-11-22T23:30", "held", "2026-11-23T09:00"),  # of Sunday, into Monday
-        ("2026-11-23T22:30", "held", "2026-11-24T07:00"),
-    ],
-)
-def test_quiet_hours_may_differ_by_the_day_on_which_they_begin(
-    service, owner, moved_clock, now, status, released, passes
-):
-    account_set(service, "--quiet-hours", "mo-fr 22:00-07:00; sa,su 23:00-09:00")
-    moved_clock.set_wall(utc(now))
-    assert service.alert().post({"message": "a"}).json["status"] == status
-    if released:
-        passes((utc(released) - moved_clock.ms) / 1000 - 0.001)
-        assert statuses(owner) == {"a": "held"}
-        passes(0.001)
-        assert statuses(owner) == {"a": "delivered"}
 
 
 def test_what_is_sent_through_the_rest_api_is_never_held(service, owner, browser, night):
@@ -117,14 +94,6 @@ def test_an_alert_that_begins_to_ignore_quiet_hours_is_released_alone(service, o
     works()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
     assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "held"}
-
-
-def test_an_alert_that_becomes_instant_releases_in_the_next_round(service, owner, browser, works):
-    hook = service.alert("--frequency", "1d")
-    held(hook, "a", "b")
-    hook.set("--frequency", "instant")
-    works()
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
 
 def test_an_alert_that_becomes_instant_in_quiet_hours_stays_held_by_them(service, owner, browser, night, works):
