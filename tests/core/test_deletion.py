@@ -63,32 +63,6 @@ def test_a_digest_is_not_listed_and_cannot_be_deleted_by_its_id(service, owner, 
     assert delete(owner, digest_id).status_code == 404
 
 
-@pytest.fixture
-def digest(service, owner, browser, moved_clock):
-    """The ids of three notifications in a digest whose push failed for now."""
-    hook = service.alert("--frequency", "15m")
-    ids = [hook.post({"message": message}).json["notificationId"] for message in "abc"]
-    moved_clock.advance(900)
-    browser.then(503)
-    service.work()
-    assert browser.messages == []
-    return ids
-
-
-def test_a_deleted_notification_is_removed_from_a_pending_digest(service, owner, browser, moved_clock, digest):
-    delete(owner, digest[1])
-    every(service, moved_clock, 60)
-    shown = [(one["notification"]["title"], one["notification"]["body"]) for one in browser.messages]
-    assert shown == [("MCP - 2 notifications", "Backups: a\nBackups: c")]
-
-
-def test_a_digest_whose_notifications_are_all_deleted_is_not_pushed(service, owner, browser, moved_clock, digest):
-    for notification_id in digest:
-        delete(owner, notification_id)
-    every(service, moved_clock, 60)
-    assert (browser.messages, query(service, "SELECT * FROM notification")) == ([], [])
-
-
 def test_a_deleted_history_leaves_no_text_in_a_later_digest(service, owner, browser, moved_clock):
     moved_clock.set_wall(1_795_305_000_000)  # 2026-11-21 23:50 UTC
     hook = service.alert("--frequency", "15m")

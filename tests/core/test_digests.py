@@ -162,32 +162,6 @@ def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, n
 # What becomes of a digest
 
 
-def test_a_digest_that_fails_temporarily_is_retried_after_30_seconds_with_the_same_tag(
-    service, owner, browser, night, morning, passes
-):
-    browser.then(503)
-    held(service.alert(), "a", "b")
-    morning()
-    assert statuses(owner) == {"a": "pending", "b": "pending"}
-    passes(29)
-    assert len(browser.pushes) == 1
-    passes(1)
-    first, second = (one["topic"] for one in browser.pushes)
-    assert first == second == browser.messages[0]["notification"]["tag"]
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
-    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
-
-
-@pytest.mark.parametrize("status", [400, 404, 410])
-def test_a_digest_that_every_device_refuses_for_good_fails_as_a_whole(
-    service, owner, browser, night, status, morning
-):
-    browser.then(status)
-    held(service.alert(), "a", "b")
-    morning()
-    assert (statuses(owner), len(browser.pushes)) == ({"a": "failed", "b": "failed"}, 1)
-
-
 @pytest.mark.parametrize(
     "first, second, status",
     [(201, 201, "delivered"), (201, 410, "delivered"), (201, 503, "delivered"), (410, 503, "pending")],
