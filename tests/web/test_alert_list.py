@@ -1,70 +1,36 @@
 """The list of alerts: order, `notificationCount`, `lastTriggeredAt`."""
 
-import models
-from store.database import EVERYBODY, transaction
 
-CREATED_AT = 1_795_255_200_000
-
-
-def create(number, account=1, **columns):
-    """Store an alert; accounts are numbered in the order of their making."""
-    with transaction(EVERYBODY):
-        models.Alert.create(
-            **{
-                "id": f"alert-{number}",
-                "account": account,
-                "short_code": f"code{number:03}",
-                "name": f"Alert {number}",
-                "icon": "bell",
-                "color": "#3B82F6",
-                "title_template": "secret {{ title }}",
-                "body_template": None,
-                "frequency": "instant",
-                "ignores_quiet_hours": 0,
-                "is_active": 1,
-                "notification_count": 0,
-                "last_triggered_at": None,
-                "created_at": CREATED_AT + number,
-                "switched_on_at": CREATED_AT + number,
-            }
-            | columns
-        )
-
-
-def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(owner):
-    create(1, icon="server", color="#FF0000", notification_count=7, last_triggered_at=CREATED_AT + 99)
+def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(service, owner, moved_clock):
+    created_at = moved_clock.ms
+    hook = service.alert("--icon", "server", "--color", "#FF0000", "--title", "secret {{ title }}")
+    moved_clock.advance(5)
+    hook.post({})
     answer = owner.get("/alerts")
     assert answer.status_code == 200
     assert answer.json == {
         "ok": True,
         "alerts": [
             {
-                "id": "alert-1",
-                "name": "Alert 1",
+                "id": hook.id,
+                "name": "Backups",
                 "icon": "server",
                 "color": "#FF0000",
                 "isActive": True,
-                "notificationCount": 7,
-                "lastTriggeredAt": CREATED_AT + 99,
-                "createdAt": CREATED_AT + 1,
+                "notificationCount": 1,
+                "lastTriggeredAt": moved_clock.ms,
+                "createdAt": created_at,
             }
         ],
     }
 
 
-def test_alerts_of_the_same_millisecond_are_listed_newest_first(owner):
-    for number in range(1, 6):
-        create(number, created_at=CREATED_AT)
-    assert [alert["id"] for alert in owner.alerts()] == [f"alert-{number}" for number in range(5, 0, -1)]
+def test_every_alert_is_listed_newest_first_however_many_there_are(service, owner):
+    ids = [service.alert(name=str(number)).id for number in range(250)]  # all in the same millisecond
+    assert [alert["id"] for alert in owner.alerts()] == ids[::-1]
 
 
-def test_every_alert_is_listed_however_many_there_are(owner):
-    for number in range(1, 251):
-        create(number)
-    assert len(owner.alerts()) == 250
-
-
-def test_query_parameters_change_nothing(owner):
-    for number in range(1, 4):
-        create(number)
+def test_query_parameters_change_nothing(service, owner):
+    for number in range(3):
+        service.alert(name=str(number))
     assert len(owner.get("/alerts?limit=1&cursor=x&search=x").json["alerts"]) == 3

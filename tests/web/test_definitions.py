@@ -5,7 +5,6 @@ import pytest
 from core import heartbeats, metric_rules
 from core.definitions import KINDS
 from tests.support.answers import refusal
-from tests.support.pages import signed_in
 from tests.support.rows import each
 
 LEAST = {
@@ -53,14 +52,6 @@ def test_a_second_request_with_unique_changes_what_the_first_created(owner, kind
     assert second.json[kind] == {**first.json[kind], **more}
     third = owner.post(f"/{kind}s", UNIQUE[kind])
     assert third.json == second.json  # what is not named stays
-
-
-@every_kind
-def test_without_unique_each_request_creates_one(owner, kind):
-    ids = {create(owner, kind)["id"] for _ in range(2)}
-    assert len(ids) == 2
-    sentence = refusal(owner.post(f"/{kind}s", UNIQUE[kind]), 409)
-    assert sentence.startswith(f"2 {kind}s have this")
 
 
 @each("kind, unique", [(kind, unique) for kind in LEAST for unique in ([], ["id"], "name", {}, 1, ["name", "name"])])
@@ -182,14 +173,6 @@ def test_a_created_heartbeat_is_pinged_paused_resumed_and_rotated(service, owner
     rotated = owner.post(f"{at}/rotate").json["heartbeat"]
     assert service.client.get(path).status_code == 404
     assert service.client.get(rotated["url"].removeprefix("http://localhost")).text == "OK"
-
-
-def test_the_pages_show_what_the_api_created(service):
-    browser = signed_in(service)
-    made = {kind: create(service.caller(), kind) for kind in LEAST}
-    assert made["alert"]["url"] in browser.get(f"/app/alerts/{made['alert']['id']}?tab=connect").text
-    assert made["heartbeat"]["url"] in browser.get(f"/app/watches/{made['heartbeat']['id']}").text
-    assert "above 90" in browser.get("/app/metrics/one?project=shop&metric=cpu").text
 
 
 def test_the_account_shows_and_changes_its_settings(owner):

@@ -447,19 +447,6 @@ def plain(make_service, moved_clock):
 @each(
     "endpoint",
     [
-        "https://web.push.apple.com/QGmtE0HTKX",
-        "https://fcm.googleapis.com/fcm/send/cJ5x:APA91bF",
-        "https://updates.push.services.mozilla.com/wpush/v2/gAAAAAB",
-        "https://wns2-par02p.notify.windows.com/w/?token=BQYAAAC",
-    ],
-)
-def test_the_browsers_own_push_services_are_permitted_by_default(plain, push_service, endpoint):
-    device_of(subscribe(plain, push_service.browser().subscription | {"endpoint": endpoint}))
-
-
-@each(
-    "endpoint",
-    [
         *("https://a.push.example.com/x", "https://fcm.googleapis.com.evil.example/x"),
         *("https://evilfcm.googleapis.com/x", "https://storage.googleapis.com/x", "https://apple.com/x"),
         *("https://windows.com/x", "https://mozilla.com/x"),
