@@ -2,8 +2,8 @@
 
 from unittest.mock import ANY
 
-from core.buttons import LIFE_MS, token_of
-from tests.support.buttons import ANSWERS, addresses, paths, press
+from core.buttons import LIFE_MS
+from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
 from tests.support.pages import Page
 from tests.support.rows import each
@@ -51,21 +51,6 @@ def test_the_first_answer_wins(service, owner, browser, push_service):
         assert answered(press(service, path)) == refused(409, "This was already answered.")
     assert detail(owner, id_)["answer"]["label"] == "No"
     assert "answer" not in detail(owner, ask(owner))
-
-
-def test_a_url_button_has_its_own_address_and_no_token(service, owner, browser):
-    url = "https://example.org/log?a=b"
-    ask(owner, actions=[{"label": "Log", "url": url}, *ANSWERS])
-    assert addresses(browser)["Log"] == url
-    assert query(service, "SELECT position FROM button ORDER BY position") == [(1,), (2,)]
-
-
-def test_each_device_and_each_notification_has_its_own_tokens(owner, browser, push_service):
-    other, found = subscribe(owner, push_service), []
-    for _ in range(2):
-        ask(owner)
-        found += [*paths(browser).values(), *paths(other).values()]
-    assert len(set(found)) == 8 and all(len(path) == len("/a/") + 22 for path in found)
 
 
 def test_the_database_holds_no_token(service, owner, browser):
@@ -121,14 +106,6 @@ def test_buttons_go_with_their_notification_and_their_device(service, owner, bro
     owner.delete(f"/notifications/{id_}")
     assert {press(service, paths(one)["Yes"]).status_code for one in (browser, other)} == {404}
     assert query(service, "SELECT * FROM button") == query(service, "SELECT * FROM answer") == []
-
-
-def test_a_token_of_another_secret_is_worth_nothing(service, owner, browser, monkeypatch):
-    id_ = ask(owner)
-    device = owner.get("/devices").json["devices"][0]["id"]
-    assert paths(browser)["Yes"] == f"/a/{token_of(id_, device, 0)}"
-    monkeypatch.setattr("core.buttons._tokens._key", b"another")
-    assert press(service, f"/a/{token_of(id_, device, 0)}").status_code == 404
 
 
 def test_a_sender_has_sixty_tries_a_minute_pages_and_presses_together(service, owner, browser, moved_clock):

@@ -3,10 +3,9 @@
 import pytest
 
 from tests.support.accounts import account_set
-from tests.support.alarms import every
 from tests.support.devices import subscribe
 from tests.support.rows import each
-from tests.support.times import DAY_S, at
+from tests.support.times import at
 
 
 def stats(caller):
@@ -174,35 +173,6 @@ def test_what_was_deleted_stays_counted_when_the_time_zone_changes(service, owne
 
 
 # History
-
-
-def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, moved_clock):
-    for _ in range(3):
-        owner.send()
-    for _ in range(35):
-        every(service, moved_clock, DAY_S)
-    assert (owner.listed(), counts(owner)) == ([], (0, 0, 3))
-    owner.send()
-    assert counts(owner) == (1, 1, 4)
-
-
-@pytest.fixture
-def lost_first_day(service, owner, moved_clock):
-    """It is March 31st; the only notification was sent on March 1st, and a history of 30 days no longer has it."""
-    at(moved_clock, "2027-03-01T00:30:00")
-    owner.send()
-    for _ in range(30):
-        every(service, moved_clock, DAY_S)
-    every(service, moved_clock, 3_600)
-
-
-def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner, lost_first_day):
-    assert (owner.listed(), counts(owner)) == ([], (1, 0, 1))
-
-
-def test_a_new_time_zone_keeps_the_counts_of_deleted_days(service, owner, lost_first_day):
-    account_set(service, "--timezone", "Asia/Tokyo")
-    assert counts(owner) == (1, 0, 1)
 
 
 # alertsCount
