@@ -1,4 +1,4 @@
-"""The custom-metrics webhook: batches, what is refused, the hourly quota, `lastUsedAt`."""
+"""The custom-metrics webhook: batches, what is refused, the hourly quota."""
 
 import json
 

@@ -446,13 +446,6 @@ def test_rows_older_than_the_plans_days_are_not_listed(service, moved_clock, pla
     assert (answer["notifications"], answer["pagination"]["isDone"]) == ([], True)
 
 
-def test_the_history_ends_where_the_plan_does_and_newer_rows_stay(owner, moved_clock):
-    for number in range(4):
-        owner.send(str(number))
-        moved_clock.advance(9 * DAY_S)
-    assert titles(walk(owner, limit=1)) == ["3", "2", "1"]
-
-
 def test_a_change_of_plan_moves_the_end_of_the_history_at_once(service, pro, moved_clock):
     pro.send("40 days old")
     moved_clock.advance(40 * DAY_S)

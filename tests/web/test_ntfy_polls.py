@@ -91,11 +91,6 @@ def test_unknown_topics_are_counted_against_their_sender(android, moved_clock):
     assert android.get("auth", topics="guess").status_code == 403
 
 
-@each("path", ["/app/json", "/api/auth", "/p/json", "/docs/json", "/mcp/sse", "/healthz/raw", "/metrics/auth"])
-def test_our_own_addresses_are_no_topics(service, path):
-    assert service.client.get(path).status_code in (303, 404, 405)  # as without any topics
-
-
 # --- messages -----------------------------------------------------------------------------------------------
 
 
