@@ -104,14 +104,13 @@ def _of_watches(watched: Watched, now: int) -> Iterator[Need]:
             yield Need("heartbeat", beat.name, "is down", why_down(beat), beat.down_since, (beat.id,))
     for rule in watched.rules:
         if rule.state == metric_rules.FIRING:
-            since = rule.changed_at if rule.holds_since is None else rule.holds_since
             ids = (rule.project_id, rule.metric_id)
             newest = custom_metrics.newest(rule.account_seq, ids, 0, now, 1)
             unit = newest[0].unit if newest else None
             is_silent = rule.operator == metric_rules.SILENT or not newest
             said = "is silent" if is_silent else f"is {metric_rules.measured_text(newest[0].value, unit)}"
             why = f"Rule “{metric_rules.rule_words(rule, unit)}” firing"
-            yield Need("rule", metric_rules.metric_title(rule), said, why, since, ids)
+            yield Need("rule", metric_rules.metric_title(rule), said, why, rule.changed_at, ids)
 
 
 def why_down(beat: Beat) -> str:

@@ -31,7 +31,7 @@ ORDINALS |= {"21th": "21st", "22th": "22nd", "23th": "23rd", "31th": "31st"}
 ORDINAL = re.compile("|".join(ORDINALS))
 MAX_CRON_WORDS = 80  # characters
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
-MAX_RUNS, LOOKED_AHEAD_S = 1_000, 2 * 366 * 86_400  # that are looked at
+MAX_RUNS, LOOKED_AHEAD = 1_000, timedelta(days=2 * 366)  # that are looked at
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 NO_TIME = ValueError, OverflowError, OSError  # raised for a moment that is none
@@ -228,16 +228,17 @@ def window_at(cron: str, for_s: int, zone: str, at: int) -> tuple[int, int]:
     return begin, begin + for_s * 1000
 
 
-def check_gaps(cron: str, for_s: int, now: int) -> None:
-    """`Refused` (400) if a cron expression runs again before so many seconds have passed, and says when.
+def check_gaps(cron: str, for_s: int, zone: str, now: int) -> None:
+    """`Refused` (400) if a cron expression runs again before so many seconds have passed, and says when in `zone`.
 
     By the clock on the wall: a change to daylight saving time may still join two windows.
     """
-    runs = (int(run.timestamp()) for run in CronSim(cron, _local(now, "UTC")))
-    for run, following in pairwise(takewhile(lambda run: run < now // 1000 + LOOKED_AHEAD_S, islice(runs, MAX_RUNS))):
-        if following < run + for_s:
-            again, end = (laid_out(at * 1000, "%a %d %b %H:%M", "UTC") for at in (following, run + for_s))
-            sentence = f'"{cron}" comes again on {again}, before it ends on {end}.'
+    begin = _local(now, zone).replace(tzinfo=UTC)
+    runs = takewhile(lambda run: run < begin + LOOKED_AHEAD, islice(CronSim(cron, begin), MAX_RUNS))
+    for run, following in pairwise(runs):
+        if following < (end := run + timedelta(seconds=for_s)):
+            again, ends = (f"{at:%a %d %b %H:%M}" for at in (following, end))
+            sentence = f'"{cron}" comes again on {again}, before it ends on {ends}.'
             raise Refused(400, sentence, field="cron")
 
 

@@ -33,7 +33,7 @@ def create_mute(account: Account, sent: dict[str, Any], now: int) -> ListedMute:
     fields = {name: value for name, value in sent.items() if value is not None}
     mode = checked_choice(fields.get("mode", HOLD), "mode", MODES)
     passes = checked_flag(fields.get("urgentPasses", True), "urgentPasses")
-    values = {"mode": mode, "urgent_passes": int(passes), **_times(fields, now)}
+    values = {"mode": mode, "urgent_passes": int(passes), **_times(fields, account.time_zone, now)}
     with transaction(account.seq):
         values |= _subject(account, fields)
         return find_mute(account.seq, _add(account.seq, values, now), now)
@@ -105,7 +105,7 @@ def timed(account_seq: int, subject: Subject, now: int) -> list[Mute]:
 # --- fields -------------------------------------------------------------------------------------------------
 
 
-def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
+def _times(fields: dict[str, Any], zone: str, now: int) -> dict[str, str | int]:
     """The columns that say when it is in force."""
     cron = fields.get("cron")
     if cron is None:
@@ -116,7 +116,7 @@ def _times(fields: dict[str, Any], now: int) -> dict[str, str | int]:
     if "until" in fields or "forS" not in fields:
         raise Refused(400, "With cron, set forS, and not until.", field="forS")
     cron, for_s = local_time.checked_cron(cron, now), _for_s(fields)
-    local_time.check_gaps(cron, for_s, now)
+    local_time.check_gaps(cron, for_s, zone, now)
     return {"cron": cron, "for_s": for_s}
 
 

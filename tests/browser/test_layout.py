@@ -10,6 +10,7 @@ from process.clock import HOUR_MS
 from tests.support.accounts import OWNER
 from tests.support.browser import follow, settle
 from tests.support.full_site import PLAIN
+from tests.support.mutes import key_id, mute
 
 PHONE = {"width": 390, "height": 844}
 MAX_SCREENS = 2.5  # of a phone, for what is no list
@@ -46,6 +47,32 @@ def test_the_facts_of_a_notification_do_not_break_within_a_word(owners_page, sit
     lines = owners_page.locator("dt").evaluate_all(LINES)
     assert lines == [1] * len(lines) and len(lines) >= 6
     assert owners_page.locator("article .clamped").bounding_box()["height"] < 70
+
+
+COVERED = """
+(rows) => rows.map((row) => {
+  const name = row.querySelector("strong").getBoundingClientRect();
+  const boxes = [...row.querySelectorAll(".button")].map((it) => it.getBoundingClientRect());
+  return boxes.some(({ left, top, right, bottom }) =>
+    left < name.right && right > name.left && top < name.bottom && bottom > name.top);
+})
+"""
+
+
+def test_on_a_phone_no_button_covers_a_keys_name_and_each_answer_stays_in_its_button(owners_page, site):
+    caller = site.service.caller(name="backup-script")
+    site.service.caller(name="grafana")
+    mute(caller, "key", key_id(caller, "grafana"))
+    labels = ("roll_back_to_previous", "Wiederherstellungspunkt", "w" * 40)
+    sent = site.send(actions=[{"label": label, "answer": label} for label in labels])
+    owners_page.set_viewport_size({"width": 360, "height": 844})
+    owners_page.goto(f"{site.base}/app/keys")
+    assert owners_page.locator("tbody tr").evaluate_all(COVERED) == [False] * 3  # one sends for `site`
+    owners_page.goto(f"{site.base}/app/notifications/{sent['id']}")
+    sizes = owners_page.locator(".answers button").evaluate_all(
+        "(all) => all.map((it) => it.scrollWidth - it.clientWidth)"
+    )
+    assert sizes == [0] * 3 and owners_page.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):

@@ -48,6 +48,7 @@ def test_pages_say_that_everything_is_muted_and_lead_to_where_that_ends(owner, c
     mute(caller)
     for path in senders.values():
         assert "Muted until 11:00Change" in owner.page(path).main, path
+    assert "API keys and Ring muted" in owner.page(QUIET).main
 
 
 def test_a_press_twice_is_one_mute(owner, caller, senders):

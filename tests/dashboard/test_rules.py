@@ -193,6 +193,19 @@ def test_the_page_shows_how_values_change_a_rules_state(service, owner, moved_cl
     assert "firing" not in owner.page("/app/").main
 
 
+def test_home_and_the_metrics_page_say_the_same_of_a_rule_that_must_last(service, owner, moved_clock):
+    caller = service.caller()
+    send(caller, 80, project="home")
+    owner.done(address(), FORM)
+    for _ in range(3):
+        moved_clock.advance(5 * 60)
+        send(caller, 95, project="home")
+    since = "since today 10:10"  # five minutes after the first value above 90
+    assert (
+        f"Firing {since}" in owner.page(address()).section("Rules") and f"firing {since}" in owner.page("/app/").main
+    )
+
+
 def test_the_chart_marks_when_a_rule_was_firing(owner):
     put(95, 80)
     fire(make(), (18, 12), (6, None))

@@ -1,5 +1,6 @@
 """Mutes by the REST API: what is answered, listed and refused."""
 
+from tests.support.accounts import account_set
 from tests.support.answers import error
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.rows import each
@@ -105,6 +106,12 @@ WRONG = [
         )
     ),
 ]
+
+
+def test_a_window_that_comes_too_early_is_named_in_the_accounts_time_zone(service, owner):
+    account_set(service, "--timezone", "Asia/Kolkata")
+    answer = owner.post("/mutes", {"what": "all", "cron": "*/5 * * * *", "forS": 361})
+    assert "comes again on Sat 21 Nov 15:40, before it ends on Sat 21 Nov 15:41." in refusal(answer)
 
 
 @each("sent, sentence", WRONG)
