@@ -115,17 +115,6 @@ def test_any_answer_resets_the_count_of_unanswered_pushes(ann, device, status):
     assert len(phone.pushes) == 6
 
 
-def test_unanswered_retries_count_too(ann, device, service, moved_clock):
-    phone = device(ann)
-    unanswered(ann, phone, 1)
-    for wait_s in (30, 60):
-        phone.then(0)
-        later(service, moved_clock, wait_s)
-    assert len(phone.pushes) == 3
-    assert sent(ann) == "pending"
-    assert len(phone.pushes) == 3
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_pause_lasts_30_seconds(ann, device, moved_clock, kind):
     phone = device(ann, kind)
@@ -134,16 +123,6 @@ def test_a_pause_lasts_30_seconds(ann, device, moved_clock, kind):
     assert (sent(ann), len(phone.pushes)) == ("pending", 3)
     moved_clock.advance(2)
     assert (sent(ann), len(phone.pushes)) == ("delivered", 4)
-
-
-def test_pending_pushes_are_due_when_the_pause_ends(ann, device, service, moved_clock):
-    phone = device(ann)
-    unanswered(ann, phone)
-    moved_clock.advance(10)
-    assert sent(ann) == "pending"
-    later(service, moved_clock, PAUSE_S - 10 + 1)
-    later(service, moved_clock, ROUND_S)
-    assert (listed(ann), len(phone.messages)) == (["delivered"] * 4, 4)
 
 
 def test_a_pause_does_not_change_the_backoff(ann, bob, device, service, moved_clock):
