@@ -27,13 +27,12 @@ def ask(service, email):
     return visitor.post("/app/forgot", {"email": email})
 
 
-def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(service, mail_server):
+def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(service, mail_server, works):
     signed_in(service)
     assert "Forgot password?" in Visitor(service).get("/app/login").text
     answer = ask(service, OWNER.upper())
     assert "a link is on its way" in answer.text and not mail_server.got
-    service.work()
-    service.work()
+    works()
     (mail,) = mail_server.mails
     assert (mail["to"], mail["subject"]) == (OWNER, "A new password for Pocketbell")
     path, visitor = setup_path(mail_server), Visitor(service)
@@ -45,32 +44,29 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(service, mai
     assert other.post("/app/login", {"email": OWNER, "password": PASSWORD}).status_code == 422
 
 
-def test_the_link_works_for_thirty_minutes(service, mail_server, moved_clock):
+def test_the_link_works_for_thirty_minutes(service, mail_server, moved_clock, works):
     signed_in(service)
     ask(service, OWNER)
-    service.work()
-    service.work()
+    works()
     moved_clock.advance(1_799)
     assert Visitor(service).get(setup_path(mail_server)).status_code == 200
     moved_clock.advance(2)
     assert Visitor(service).get(setup_path(mail_server)).status_code == 404
 
 
-def test_nobody_can_tell_from_the_answer_whether_there_is_an_account(service, mail_server):
+def test_nobody_can_tell_from_the_answer_whether_there_is_an_account(service, mail_server, works):
     signed_in(service)
     answers = [ask(service, email) for email in (OWNER, "nobody@example.org", "", "é\r\n")]
     assert len({(one.status_code, re.sub(r"[0-9A-Za-z_-]{20,}", "", one.text)) for one in answers}) == 1
-    service.work()
-    service.work()
+    works()
     assert [receivers for _, receivers, _ in mail_server.got] == [[OWNER]]
 
 
-def test_a_disabled_or_invited_account_gets_no_link(service, mail_server):
+def test_a_disabled_or_invited_account_gets_no_link(service, mail_server, works):
     signed_in(service)
     service.flask("account", "invite", "guest@example.org")
     ask(service, "guest@example.org")
-    service.work()
-    service.work()
+    works()
     assert not mail_server.got
 
 
@@ -79,12 +75,11 @@ def test_only_so_many_links_are_asked_for(service, mail_server):
     assert [ask(service, OWNER).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
-def test_the_database_holds_no_token_of_a_link(service, mail_server):
+def test_the_database_holds_no_token_of_a_link(service, mail_server, works):
     signed_in(service)
     mail_server.behaves, mail_server.at = "451", "RCPT"
     ask(service, OWNER)
-    service.work()
-    service.work()
+    works()
     (detail,) = database.run("SELECT detail FROM mail").fetchone()
     mail_server.behaves = ""
     assert Visitor(service).get(f"/app/setup/{detail}").status_code == 404
