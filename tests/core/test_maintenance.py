@@ -7,7 +7,7 @@ from store.database import run
 from tests.support.accounts import OWNER, account_set
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
-from tests.support.mutes import key_id, mute, unmute
+from tests.support.mutes import mute, unmute
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, local_ms
 
 BEGIN, WITHIN, END = "2026-11-22T02:00", "2026-11-22T03:00", "2026-11-22T04:00"  # a Sunday
@@ -41,27 +41,12 @@ def test_it_says_when_it_is_in_force_next_and_holds_each_time(service, owner, br
         assert hook.post({"message": f"after {week}"}).json["status"] == "delivered"
 
 
-def test_one_that_is_made_inside_its_own_window_is_in_force_at_once(service, owner, browser, until):
-    until(WITHIN)
-    made = maintain(owner)
-    assert (made["from"], made["until"]) == (local_ms(BEGIN, "UTC"), local_ms(END, "UTC"))
-    held(service.alert(), "a")
-
-
 def test_it_is_in_the_accounts_time_zone_and_follows_it(service, owner, browser, moved_clock):
     account_set(service, "--timezone", "Asia/Tokyo")
     made = maintain(owner)
     assert made["from"] == local_ms(BEGIN, "Asia/Tokyo")
     account_set(service, "--timezone", "Europe/Berlin")
     assert owner.get("/mutes").json["mutes"][0]["from"] == local_ms(BEGIN, "Europe/Berlin")
-
-
-def test_what_is_sent_with_its_key_is_held_and_kept_to_the_history_if_it_says_so(owner, browser, until, works_at):
-    maintain(owner, "key", key_id(owner), mode="history")
-    until(WITHIN)
-    assert owner.send().json["notification"]["status"] == "delivered"
-    works_at(END)
-    assert browser.pushes == []
 
 
 # --- what changes in silence ----------------------------------------------------------------------------------
