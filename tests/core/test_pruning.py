@@ -6,7 +6,8 @@ from core import pruning, scheduler
 from process import clock
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PRO, account_set
-from tests.support.alarms import every
+from tests.support.alarms import bodies, every
+from tests.support.holding import held
 from tests.support.tables import FULL, alter, copy_first_row, query
 from tests.support.times import DAY_S, HOUR_S
 
@@ -128,51 +129,32 @@ def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_remove
 # Held and pending
 
 
-@pytest.fixture
-def held_for_a_month(service, owner, browser, newer, moved_clock):
-    """The ids of one held at 23:00 that nobody released for 31 days and of a newer one; it is 23:00 again."""
+def test_what_is_held_and_then_pending_is_kept_until_it_is_done(service, owner, browser, newer, moved_clock, passes):
     account_set(service, "--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
-    answer = service.alert().post({"message": "a"}).json
-    assert answer["status"] == "held"
+    (old,) = held(service.alert(), "a")
     kept = newer()
-    service.work()
-    return answer["notificationId"], kept
-
-
-def test_a_held_notification_is_kept_until_it_is_done(service, owner, browser, moved_clock, held_for_a_month, passes):
-    old, newer = held_for_a_month
-    assert (stored(service), owner.listed()) == ([old, newer], [])
-    passes(8 * HOUR_S)
-    assert [one["notification"]["body"] for one in browser.messages] == ["a"]
-    every(service, moved_clock, DAY_S)
-    assert stored(service) == [newer]
-
-
-def test_a_pending_notification_is_kept_until_it_is_done(service, browser, moved_clock, held_for_a_month, passes):
-    old, newer = held_for_a_month
+    service.work()  # for the first time in 31 days, at 23:00 again
+    assert (stored(service), owner.listed()) == ([old, kept], [])
     browser.then(503)
     passes(8 * HOUR_S)
-    assert (len(browser.pushes), stored(service)) == (1, [old, newer])
+    assert (len(browser.pushes), stored(service)) == (1, [old, kept])
     every(service, moved_clock, 30)
-    assert [one["notification"]["body"] for one in browser.messages] == ["a"]
+    assert bodies(browser) == ["a"]
     every(service, moved_clock, DAY_S)
-    assert stored(service) == [newer]
+    assert stored(service) == [kept]
 
 
 def test_an_old_digest_is_pushed_whole_and_then_removed(service, owner, browser, newer, moved_clock):
     account_set(service, "--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
-    hook = service.alert()
-    for message in ("a", "b", "c"):
-        assert hook.post({"message": message}).json["status"] == "held"
+    held(service.alert(), "a", "b", "c")
     moved_clock.advance(31 * DAY_S + 8 * HOUR_S)
     browser.then(503)
     service.work()
     service.work()
     every(service, moved_clock, 30)
-    (message,) = browser.messages
-    assert message["notification"]["body"] == "Backups: a\nBackups: b\nBackups: c"
+    assert bodies(browser) == ["Backups: a\nBackups: b\nBackups: c"]
     kept = newer()
     service.work()
     assert (stored(service), query(service, "SELECT * FROM delivery")) == ([kept], [])
