@@ -168,10 +168,6 @@ def test_a_variable_that_the_payload_lacks_stays_visible_as_it_was_written(templ
     assert filled(f"<{template}>", {"a": 1}) == (f"<{template}>", ("nope",))
 
 
-def test_a_null_is_not_missing_but_what_is_below_it_is():
-    assert filled("<{{ a }}{{ a.b }}>", {"a": None}) == ("<{{ a.b }}>", ("a.b",))
-
-
 def test_missing_paths_are_listed_once_in_order_of_appearance():
     template = "{{ z }}{{ ok }}{{a.b}}{{ z | upcase }}{{  a.b  }}{{ c d }}"
     assert filled(template, {"ok": 1}).missing == ("z", "a.b", "c d")
@@ -233,13 +229,6 @@ def test_nothing_is_ever_evaluated(inside):
 def test_placeholders_in_a_value_are_not_filled(template, value):
     expected = template.replace("{{ a }}", value).replace("{{ a | truncate: 99 }}", value)
     assert filled(template, {"a": value, "b": "evaluated"}) == (expected, ())
-
-
-def test_values_and_text_never_make_a_placeholder_together():
-    payload = {"open": "{", "close": "}", "both": "{{ b", "b": "evaluated"}
-    assert filled("{{ open }}{ b }}", payload) == ("{{ b }}", ())
-    assert filled("{{ open }}{{ open }} b {{ close }}{{ close }}", payload) == ("{{ b }}", ())
-    assert filled("{{ both }} }}", payload) == ("{{ b }}", ())
 
 
 # Rendered length
