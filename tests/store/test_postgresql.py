@@ -273,16 +273,6 @@ def test_a_read_outside_a_transaction_holds_no_connection(url):
 # --- transactions -------------------------------------------------------------------------------------------
 
 
-def test_a_failed_part_is_undone_alone(opened):
-    with transaction(EVERYBODY):
-        put("a")
-        with pytest.raises(DatabaseError), transaction(EVERYBODY):
-            put("b")
-            put("a")
-        put("c")
-    assert names() == ["a", "c"]
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened, at_once):
     with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=at_once):
