@@ -126,6 +126,29 @@ def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_remove
     assert [row["id"] for row in owner.listed()] == [newer]
 
 
+@pytest.fixture
+def removed_first_day(service, owner, moved_clock):
+    """It is January 31st; of three notifications of this month the one of the 1st has been removed."""
+    moved_clock.set_wall(NEW_YEAR)
+    service.work()
+    sent(owner)
+    moved_clock.advance(10 * DAY_S)
+    rest = [sent(owner), sent(owner)]
+    every(service, moved_clock, 20 * DAY_S + 1_800)
+    assert stored(service) == rest
+
+
+def counted(caller):
+    stats = caller.get("/stats").json["stats"]
+    return stats["notificationsThisMonth"], stats["totalNotificationsAllTime"]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+def test_another_time_zone_does_not_lose_what_was_removed(service, owner, removed_first_day, zone):
+    account_set(service, "--timezone", zone)
+    assert counted(owner) == (3, 3)
+
+
 # Held and pending
 
 
