@@ -49,12 +49,13 @@ class Sent(NamedTuple):
     notification: Recorded
     devices: int = 0  # to which it was pushed at once
     replayed: bool = False  # an earlier request with the same Idempotency-Key made it
-    quiet: int = 0  # devices that are in their quiet hours
+    has_others: bool = False  # whether devices did not get it: in their quiet hours, or for its priority
 
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.notification.status, self.devices, self.notification.content.priority, self.quiet)
+        priority = self.notification.content.priority
+        return shown_status(self.notification.status, self.devices, priority, self.has_others)
 
 
 def vapid_key() -> str:
@@ -206,7 +207,7 @@ def _attempt(
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     count("notifications", source, notification.status)
-    return Sent(notification, len(found.devices), False, len(found.quiet))
+    return Sent(notification, len(found.devices), False, bool(found.quiet) or found.has_pickier)
 
 
 def _push_and_settle(

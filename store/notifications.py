@@ -62,14 +62,14 @@ class NotificationRow(NamedTuple):
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
 
-def shown_status(status: str, devices: int, priority: int | None, quiet: int) -> str:
+def shown_status(status: str, devices: int, priority: int | None, has_others: bool) -> str:
     """The status as the owner reads it: without a device, a notification was stored and not delivered.
 
-    `quiet` is the number of devices in whose quiet hours it came.
+    `has_others`: there were devices that did not get it, in their quiet hours or for its priority.
     """
     if status != "delivered" or devices:
         return status
-    return "stored, not pushed" if priority == MIN_PRIORITY or quiet else "stored, no device"
+    return "stored, not pushed" if priority == MIN_PRIORITY or has_others else "stored, no device"
 
 
 class HistoryPage(NamedTuple):
@@ -101,6 +101,7 @@ class Entry(NamedTuple):
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
     quiet: int  # how many were not, in their quiet hours
+    least_priority: int | None  # that gets to any of the devices of then, as they are set now; None if there was none
     replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
     is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
@@ -112,7 +113,8 @@ class Entry(NamedTuple):
         """The status as the owner reads it."""
         stood_for = self.digest_seq and not self.in_digest  # a newer one with its tag was delivered instead
         priority = MIN_PRIORITY if stood_for else self.content.priority
-        return shown_status(self.status, self.devices, priority, self.quiet)
+        has_others = bool(self.quiet) or self.least_priority is not None
+        return shown_status(self.status, self.devices, priority, has_others)
 
 
 class LatestOfAlert(NamedTuple):
@@ -197,6 +199,11 @@ OF_ALERT |= {name: f"l.{name}" for name in ("icon", "color")}
 DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
 OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES} AND status <> 'quiet')"}
 OUTCOME["quiet"] = f"{DEVICES} AND status = 'quiet')"
+BEGUN_HERE = "coalesce(n.released_at, (SELECT created_at FROM notification WHERE seq = h.digest_seq), n.created_at)"
+OUTCOME["least_priority"] = (  # an address that is not confirmed was not either
+    "(SELECT min(min_priority) FROM device WHERE account_seq = n.account_seq AND confirm_by IS NULL"
+    f" AND created_at <= {BEGUN_HERE} AND (removed_at IS NULL OR removed_at > {BEGUN_HERE}))"
+)
 ENTRY = (
     f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
     " FROM notification n LEFT JOIN notification_copy c ON c.notification_seq = n.seq"

@@ -10,7 +10,7 @@ from dashboard.alert_page import laid_out
 from store.database import run
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history
-from tests.support.pages import signed_in
+from tests.support.pages import only_id, signed_in
 from tests.support.rows import each
 from tests.support.times import HOUR_S, MINUTE_S
 
@@ -164,6 +164,12 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     taken = ["200 inactive", "200 held", "200 delivered", "200 stored, no device"]
     assert alert.seen == [ANY, f"400 {sentence}", *taken]
     assert alert.seen[0].startswith("413 ") and alert.seen[0].endswith(".")
+
+
+def test_a_request_that_no_device_gets_for_its_priority_is_shown_as_not_pushed(service, alert, browser):
+    alert.owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "high"})
+    alert.post({"a": 1})
+    assert alert.seen == ["200 stored, not pushed"]
 
 
 def test_a_request_beyond_60_a_minute_is_shown_with_the_reason_and_equal_ones_as_one(alert):

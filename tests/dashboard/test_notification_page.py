@@ -3,7 +3,7 @@
 import re
 
 from tests.support.accounts import OWNER, account_set
-from tests.support.pages import HISTORY, Page, alone, device_ids, event, notification_page
+from tests.support.pages import HISTORY, Page, alone, device_ids, event, notification_page, only_id
 from tests.support.rows import each
 from tests.support.times import DAY_S
 from web import rate_limits
@@ -128,11 +128,53 @@ def test_a_digest_that_no_device_got_is_stored_like_what_it_holds(service, owner
     assert "Stored, no device" in notification_page(owner, first).text
 
 
-def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stored(service, owner, caller, browser):
+def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stored(
+    service, owner, caller, browser, moved_clock
+):
     browser.then(503)
     sent = caller.send().json["notification"]
-    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
-    assert "Stored, no device" in notification_page(owner, sent["id"]).text
+    moved_clock.advance(1)
+    owner.post(f"/app/devices/{only_id(service)}/remove")
+    page = notification_page(owner, sent["id"])
+    assert "Stored, not pushed" in page.text and "no device got it" in page.text
+
+
+def only_high(service, owner):
+    """Let the owner's only device get nothing of a lower priority than high."""
+    owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "high"})
+
+
+def test_what_no_device_gets_for_its_priority_says_so_and_not_that_there_is_none(service, owner, caller, browser):
+    only_high(service, owner)
+    page = notification_page(owner, caller.send().json["notification"]["id"])
+    assert "Saved to History only: no device received notifications of this priority." in page.text
+    for shown in (page, owner.page(HISTORY), owner.page("/app/")):
+        assert shown.texts_of("span", **{"class": "stored"}) == ["Stored, not pushed"]
+        assert "no device." not in shown.text
+
+
+def test_a_digest_that_no_device_gets_for_its_priority_says_so(service, owner, held):
+    first, _ = held("a", "b")
+    only_high(service, owner)
+    owner.done("/app/quiet/deliver")
+    page = notification_page(owner, first)
+    assert "Stored, not pushed" in page.text and "no device received notifications of this priority" in page.text
+
+
+def test_a_device_that_was_added_later_was_none(service, owner, caller, push_service, moved_clock):
+    sent = caller.send().json["notification"]
+    moved_clock.advance(60)
+    owner.enable(push_service.browser())
+    only_high(service, owner)
+    assert "Not sent: there was no device." in notification_page(owner, sent["id"]).text
+
+
+def test_where_the_devices_have_changed_since_the_page_gives_no_reason(service, owner, caller, browser):
+    only_high(service, owner)
+    sent = caller.send().json["notification"]
+    owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "min"})
+    page = notification_page(owner, sent["id"])
+    assert "Saved to History only: no device got it." in page.text and "Stored, not pushed" in page.text
 
 
 def test_after_the_last_device_died_the_page_says_that_there_was_no_device(owner, caller, browser):
