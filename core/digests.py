@@ -18,9 +18,9 @@ from process.faults import log_fault
 from store import alarms, held_notifications, notifications, scheduled
 from store import mutes as stored_mutes
 from store.database import transaction
-from store.held_notifications import HeldGroup
+from store.held_notifications import HeldGroup, HeldOne
 from store.mutes import Mute
-from wire.notification import DEFAULT_PRIORITY
+from wire.notification import DEFAULT_PRIORITY, MAX_HOPS
 
 MAX_RELEASED = 100_000  # of an account at once: more would keep writers waiting; the rest is the next digest
 
@@ -96,13 +96,16 @@ def _release(account_seq: int, wanted: Callable[[list[HeldGroup], int], list[Hel
         over = [one.notification_seq for one in held if one.expires_at is not None and one.expires_at <= now]
         _end(over, now)
         left = [one for one in held if one.notification_seq not in over] if over else held
-        if left:  # otherwise another process was faster
-            _begin([one.notification_seq for one in left], max(one.priority for one in left), now, account_seq)
+        hops = held_notifications.hops_of([one.notification_seq for one in left])
+        for is_looped in (False, True):  # what no webhook may get must not keep the others from it
+            if some := [one for one in left if (hops.get(one.notification_seq, 0) >= MAX_HOPS) == is_looped]:
+                _begin(account_seq, some, max(hops.get(one.notification_seq, 0) for one in some) or None, now)
     return len(left)
 
 
-def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
+def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) -> None:
     """Begin the delivery of one held notification, or of several as a digest; call inside `transaction()`."""
+    seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
     priority = None if highest == DEFAULT_PRIORITY else highest
     found = receivers(account_seq, priority, now)
     if len(seqs) == 1:
@@ -111,7 +114,6 @@ def _begin(seqs: list[int], highest: int, now: int, account_seq: int) -> None:
         notifications.release(pushed, recording.first_status(found, priority), now)
         held_notifications.remove(seqs)
     else:
-        hops = held_notifications.most_hops(seqs)
         content = digest_of(seqs[:MAX_LINES], len(seqs))._replace(priority=priority, hops=hops)
         pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)

@@ -60,9 +60,10 @@ def _collected_with(priority: int) -> range:
     return range(MIN_PRIORITY if priority == DEFAULT_PRIORITY else priority, priority + 1)
 
 
-INSERT = (
+INSERT = (  # one that takes the place of others has waited as long as they have
     "INSERT INTO held (notification_seq, account_seq, kind, sender_seq, created_at, priority, expires_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " VALUES (:seq, :account, :kind, :sender, (SELECT coalesce(min(created_at), :now) FROM held"
+    " WHERE digest_seq = :seq AND kind = :kind AND sender_seq = :sender), :priority, :expires_at)"
 )
 FOLLOWING = f"h.kind NOT IN ({KEY}, {OWNER})"  # the quiet hours
 OF_GROUP = {
@@ -136,9 +137,9 @@ def add(notification: NotificationRow, sender: Sender) -> None:
     """Hold a notification whose status is `held`; call inside the transaction that makes it."""
     content, (kind, sender_seq) = notification.content, sender.subject
     number = OF_SNOOZED[kind] if isinstance(sender, SnoozedSender) else KINDS.index(kind)
-    group = (sender.account_seq, number, sender_seq)
-    priority = content.priority or DEFAULT_PRIORITY
-    run(INSERT, (notification.seq, *group, notification.created_at, priority, content.expires_at))
+    row = {"seq": notification.seq, "account": sender.account_seq, "kind": number, "sender": sender_seq}
+    row |= {"now": notification.created_at, "priority": content.priority or DEFAULT_PRIORITY}
+    run(INSERT, row | {"expires_at": content.expires_at})
 
 
 def groups() -> list[HeldGroup]:
@@ -230,9 +231,9 @@ def remove(seqs: Iterable[int]) -> None:
     run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
 
 
-MOST_HOPS = "SELECT max(hops) FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
+HOPS = "SELECT seq, hops FROM notification WHERE hops IS NOT NULL AND seq IN (SELECT value FROM json_each(?))"
 
 
-def most_hops(seqs: list[int]) -> int | None:
-    """Through how many services the one of these came that came through the most."""
-    return select_number(MOST_HOPS, (json.dumps(seqs),))
+def hops_of(seqs: list[int]) -> dict[int, int]:
+    """Through how many services each of these came that came through one."""
+    return dict(run(HOPS, (json.dumps(seqs),)).fetchall())

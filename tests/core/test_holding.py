@@ -104,6 +104,14 @@ def test_an_alert_that_becomes_instant_in_quiet_hours_stays_held_by_them(service
     assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
 
 
+def test_what_replaces_a_collected_event_comes_when_that_one_would_have(service, owner, browser, passes):
+    hook = service.alert("--frequency", "15m", "--tag", "disk")
+    for number in range(4):
+        held(hook, f"{number}")
+        passes(5 * MINUTE_S)
+    assert shown(browser) == [("MCP - Backups", "2")] and statuses(owner)["3"] == "held"
+
+
 @pytest.mark.parametrize("before", ["15m", "1d"])
 def test_another_frequency_counts_from_the_first_event_held(service, owner, moved_clock, before, passes):
     hook = service.alert("--frequency", before)

@@ -518,6 +518,16 @@ def test_a_digest_came_through_as_many_services_as_what_is_in_it(service, owner,
     assert [one.headers["x-pocketbell-hops"] for one in receiver.got] == ["3"]
 
 
+def test_what_goes_to_no_webhook_is_no_part_of_the_digest_that_does(service, owner, receiver, hooked, moved_clock):
+    alert = service.alert("--frequency", "1h")
+    for title, hops in (("looped", "3"), ("a", "1"), ("b", "0")):
+        alert.post({"title": title}, headers={"X-Pocketbell-Hops": hops})
+    moved_clock.advance(3_700)
+    service.work()
+    assert [one.headers["x-pocketbell-hops"] for one in receiver.got] == ["2"]
+    assert sorted(one["status"] for one in owner.listed()) == ["delivered", "delivered", "failed"]
+
+
 def test_hops_are_in_no_answer_and_an_idempotency_key_does_not_count_them(owner):
     sent = [
         owner.send(headers={"Idempotency-Key": "k", **more}).json["notification"]
