@@ -29,9 +29,10 @@ def show_people(problem: Problem | None = None, **form: Any) -> str:
         made=made,
         plans=PLANS,
         can_mail=mails.can_mail(),
+        is_mailed="mailed" in request.args,
         now=clock.now_ms(),
         problem=problem,
-        **{"email": "", "plan": next(iter(PLANS)), "is_administrator": False, **form},
+        **{"email": "", "plan": next(iter(PLANS)), "is_administrator": False, "by_mail": True, **form},
     )
 
 
@@ -43,8 +44,8 @@ def invite() -> Page:
         checked, me = accounts.checked_plan(plan), current().account.seq
         invited = people.invite_to_show(email, checked, role, guards.session_token(), now, me, by_mail)
     except Refused as refused:
-        return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role), 422
-    return redirect(f"{PEOPLE}?invited={invited}", 303)
+        return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role, by_mail=by_mail), 422
+    return redirect(f"{PEOPLE}?invited={invited}{'&mailed=1' * by_mail}", 303)
 
 
 def withdraw(account_id: str) -> Page:

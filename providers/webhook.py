@@ -25,7 +25,7 @@ from wire.validation import checked_length, either, optional_text, required_text
 GENERIC = "generic"
 SECRET_PREFIX, SECRET_BYTES = "whsec_", 24
 REASONS = ("error", "message", "description", "errcode", "errorDescription")  # where services say what is wrong
-NOT_TAKEN = "is not permitted: https to a public address, or what CHANNEL_HOSTS names."
+NOT_TAKEN = "is not permitted: use a public https address. The operator permits others with CHANNEL_HOSTS."
 
 
 class Webhook(Provider[Hosts]):

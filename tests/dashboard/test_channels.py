@@ -95,6 +95,20 @@ def test_a_wrong_form_says_what_is_wrong(service, owner, form, said):
     assert answer.status_code == 422 and said[1:] in answer.text and listed(service) == []
 
 
+@each("form", [{"kind": "webhook", "url": "http://10.0.0.1/"}, {"kind": "email", "address": "a b"}])
+def test_what_was_chosen_stays_chosen_beside_an_error(owner, form):
+    page = owner.refused(CHANNEL, {**form, "when": "0"})
+    assert page.chosen("when") == "0"
+
+
+def test_whether_an_invitation_is_mailed_stays_as_chosen_and_is_said(service, owner, mail_server):
+    page = owner.refused("/app/people", {"email": "nobody", "plan": "starter"})
+    assert [box for box in page.all("input") if box.get("name") == "mail" and "checked" in box] == []
+    for mail, said in (({}, "Send it to them."), ({"mail": "1"}, "It was mailed to them")):
+        answer = owner.post("/app/people", {"email": "ana@example.org", "plan": "starter", **mail})
+        assert said in owner.get(answer.location).text
+
+
 def test_the_role_is_changed_on_the_page(service, owner, receiver):
     owner.post(CHANNEL, {"kind": "webhook", "preset": "slack", "url": f"{receiver.origin}/hook"})
     (device,) = listed(service)

@@ -366,7 +366,7 @@ def test_a_private_address_in_any_form_is_refused(owner, host):
         answer = owner.post("/devices", {"kind": "webhook", "url": url})
         assert answer.status_code == 400
         assert answer.json["error"] == (
-            "url is not permitted: https to a public address, or what CHANNEL_HOSTS names."
+            "url is not permitted: use a public https address. The operator permits others with CHANNEL_HOSTS."
         ), url
 
 
@@ -457,7 +457,7 @@ def test_an_address_that_is_no_longer_permitted_gets_nothing_and_says_so(make_se
     caller.service = service
     assert caller.send().json["notification"]["status"] == "pending" and not receiver.got
     assert device(caller, made["id"])["lastError"] == (
-        "Its address is not permitted: https to a public address, or what CHANNEL_HOSTS names."
+        "Its address is not permitted: use a public https address. The operator permits others with CHANNEL_HOSTS."
     )
 
 
