@@ -63,6 +63,11 @@ class Watched(NamedTuple):
         beats, rules = heartbeats.of_account(account_seq), stored_rules.of_account(account_seq)
         return cls(beats, rules, Device.of_account(account_seq))
 
+    @property
+    def receiving(self) -> list[Device]:
+        """The devices without mail addresses that are not confirmed, which get nothing."""
+        return [device for device in self.devices if device.confirm_by is None]
+
 
 def count_watches(account_seq: int) -> int:
     """How many of the account's heartbeats are down, plus how many of its rules are firing."""
@@ -76,7 +81,7 @@ def needs(account: Account, watched: Watched, is_secure: bool, now: int) -> list
             *_to_answer(account, now),
             *_of_watches(watched, now),
             *_of_alerts(account.seq),
-            *_of_devices(account, watched.devices),
+            *_of_devices(account, watched),
             *(_of_key(key, account, now) for key in key_limits.told(account.seq, now)),
             *_of_service(account, watched.devices, is_secure, now),
         )
@@ -127,12 +132,12 @@ def _of_alerts(account_seq: int) -> Iterator[Need]:
             yield Need("alert", alert.name, "is paused", "It got too many requests", alert.paused_at, (alert.id,))
 
 
-def _of_devices(account: Account, devices: list[Device]) -> Iterator[Need]:
-    if not devices and find_receivers(account.seq).last_was_dead:
+def _of_devices(account: Account, watched: Watched) -> Iterator[Need]:
+    if not watched.receiving and find_receivers(account.seq).last_was_dead:
         yield Need("no device", "", "Notifications fail", LAST_IS_GONE)
-    elif not devices and account.hides_first_steps:
+    elif not watched.receiving and account.hides_first_steps:
         yield Need("no device", "", "No device gets your notifications", "They are only saved to History.")
-    for device in devices:
+    for device in watched.devices:
         if device.last_error:
             yield Need("device", device.name, "gets nothing", device.last_error.rstrip("."), device.last_error_at)
         if device.api_key and device.seq > account.known_device_seq:

@@ -79,13 +79,14 @@ def show_attention() -> Page:
 def _answer(account: Account, now: int) -> dict[str, Any]:
     """The values of the part of Home that says how everything is, or what the first steps are."""
     watched, origin = Watched.of(account.seq), guards.origin()
+    receiving = watched.receiving
     is_secure = origin.startswith("https://") or page.is_local(origin)
     newest = notifications.newest_seq(account.seq)
     needs = attention.needs(account, watched, is_secure, now)
     stats = notification_days.stats(account.seq, local_time.local_day(now, account.time_zone))
-    steps = (True, bool(watched.devices), stats.all_time > 0, ApiKey.count_live(account.seq) > 0, stats.alerts > 0)
+    steps = (True, bool(receiving), stats.all_time > 0, ApiKey.count_live(account.seq) > 0, stats.alerts > 0)
     is_first = not account.hides_first_steps and not all(steps)
-    calm = "Let it ring once" if is_first and not (watched.devices and stats.all_time) else "All is well"
+    calm = "Let it ring once" if is_first and not (receiving and stats.all_time) else "All is well"
     many = "1 thing needs you" if len(needs) == 1 else f"{len(needs)} things need you"
     return {
         "heading": many if needs else calm,
@@ -94,8 +95,9 @@ def _answer(account: Account, now: int) -> dict[str, Any]:
         "down": sum(beat.state == "down" for beat in watched.beats),
         "is_up": all(beat.state in ("up", "late") for beat in watched.beats),
         "beats": len(watched.beats),
-        "devices": watched.devices,
-        "unreachable": sum(device.last_error is not None for device in watched.devices),
+        "devices": receiving,
+        "newest_device": watched.devices[0].seq if watched.devices else 0,
+        "unreachable": sum(device.last_error is not None for device in receiving),
         "newest": newest,
         "newest_at": notifications.one(newest).created_at if newest else None,
         "steps": steps,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.channels import confirm_path, confirmed, mail_service
+from tests.support.channels import add_mail_address, confirm_path, confirmed, mail_service
 from tests.support.pages import signed_in
 from tests.support.rows import each
 
@@ -65,6 +65,27 @@ def test_a_mail_address_is_added_confirmed_by_its_link_and_may_be_asked_again(se
     assert "ana@example.org" in page and "Confirm this address" in page and page.count("<button") == 1
     assert "This address is confirmed." in service.client.post(path).text
     assert "Not confirmed" not in channels(owner)
+
+
+def test_an_address_that_is_not_confirmed_is_no_device_on_home_until_it_is(service, owner, mail_server):
+    def home():
+        return owner.page("/app/").main
+
+    owner.post(CHANNEL, {"kind": "email", "address": "ana@example.org"})
+    assert "1 of 5 steps done" in home() and "reachable" not in home()
+    owner.done("/app/first-steps/hide")
+    assert "No device gets your notifications" in home() and "reachable" not in home()
+    service.work()
+    assert service.client.post(confirm_path(mail_server)).status_code == 200
+    assert "All is well" in home() and "1 device reachable" in home()
+
+
+def test_an_address_that_a_key_added_is_told_of_before_it_is_confirmed(service, owner):
+    add_mail_address(service.caller())
+    shown = owner.page("/app/")
+    assert "Added with the API key" in shown.main
+    owner.done("/app/devices/seen", shown.hidden("/app/devices/seen"), leads_to="/app/")
+    assert "Added with the API key" not in owner.page("/app/").main
 
 
 def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, mail_server):
