@@ -64,9 +64,7 @@ def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None
         states={device.id: _state(device, device.id in silent) for device in listed},
         public_key=push.public_vapid_key(),
         warnings=push.warnings(account.email).values(),
-        without=LAST_IS_GONE
-        if find_receivers(account.seq).last_was_dead
-        else "Until one is added, notifications are only saved to History.",
+        without=_without_device(account.seq),
         providers=PROVIDERS,
         configured=push.configured(),
         priorities=PRIORITIES,
@@ -74,6 +72,14 @@ def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None
         typed=typed,
         fetching=fetching,
     )
+
+
+def _without_device(account_seq: int) -> str:
+    """What becomes of notifications while the list of devices is empty."""
+    found = find_receivers(account_seq)
+    if found.devices:
+        return "Until one is added, only your channels get notifications."
+    return LAST_IS_GONE if found.last_was_dead else "Until one is added, notifications are only saved to History."
 
 
 def _state(device: Device, is_silent: bool) -> tuple[str, str]:

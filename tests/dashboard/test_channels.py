@@ -88,6 +88,17 @@ def test_an_address_that_a_key_added_is_told_of_before_it_is_confirmed(service, 
     assert "Added with the API key" not in owner.page("/app/").main
 
 
+def test_without_a_device_the_page_says_whether_channels_get_notifications(service, owner, mail_server):
+    def devices():
+        return owner.page("/app/devices").section("Your devices")
+
+    owner.post(CHANNEL, {"kind": "email", "address": "ana@example.org"})
+    assert "notifications are only saved to History" in devices()
+    service.work()
+    assert service.client.post(confirm_path(mail_server)).status_code == 200
+    assert "only your channels get notifications" in devices() and "History" not in devices()
+
+
 def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, mail_server):
     confirmed(service, service.caller(), mail_server)
     service.caller().post("/notifications/send", {"title": "t", "body": "b", "priority": 5})
