@@ -412,9 +412,10 @@ class Device(Model):
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
     @classmethod
-    def note_outcome(cls, seq: int, token: str, error: str | None, now: int) -> bool:
+    def note_outcome(cls, seq: int, token: str, error: str | None, now: int | None) -> bool:
         """Keep the provider's last answer about the device with this token; without an error it accepted a push.
 
+        `now` is None if that was no delivery: the link that confirms an address, before which there was none.
         False if an error was about an old token: the device has another one now, or is gone.
         """
         if error is None:

@@ -109,7 +109,8 @@ def _sent(mail: OwnMail) -> Answer:
 def _note(mail: OwnMail, answer: Answer, now: int) -> None:
     """Note the answer: of a device on it; call inside `transaction()`."""
     if mail.device_seq is not None and mail.address:
-        Device.note_outcome(mail.device_seq, mail.address, answer.error, now)
+        at = None if mail.kind == "confirm" and answer.error is None else now
+        Device.note_outcome(mail.device_seq, mail.address, answer.error, at)
     next_at = now + 1000 * retry_s(mail.attempts)
     is_over = next_at > mail.created_at + LINK_LIVES_MS.get(mail.kind, GIVEN_UP_AFTER_MS)
     if answer.outcome in (Outcome.DELIVERED, Outcome.REFUSED) or is_over:

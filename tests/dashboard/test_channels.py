@@ -99,6 +99,16 @@ def test_without_a_device_the_page_says_whether_channels_get_notifications(servi
     assert "only your channels get notifications" in devices() and "History" not in devices()
 
 
+def test_a_confirmation_link_is_no_delivery(service, owner, mail_server):
+    owner.post(CHANNEL, {"kind": "email", "address": "ana@example.org"})
+    service.work()
+    assert len(mail_server.got) == 1 and "Last delivery" in channels(owner)
+    assert "not confirmed yet" in channels(owner) and "just now" not in channels(owner)
+    assert listed(service)[0]["lastDeliveredAt"] is None
+    assert service.client.post(confirm_path(mail_server)).status_code == 200
+    assert "never" in channels(owner)
+
+
 def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service, owner, mail_server):
     confirmed(service, service.caller(), mail_server)
     service.caller().post("/notifications/send", {"title": "t", "body": "b", "priority": 5})
