@@ -16,6 +16,7 @@ from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
 from providers.base import Outcome
 from providers.chat_forms import FORMS
+from providers.webhook import GENERIC, Webhook
 from store.deliveries import latest_on
 from store.senders import find_receivers
 from web import guards
@@ -163,12 +164,17 @@ def test_device(device_id: str) -> Page:
     """POST /app/devices/{id}/test."""
     if mail_addresses.test(current().account, device_id, clock.now_ms()):
         return page.back_to(DEVICES, "The test is on its way. If it does not arrive, this page will say why.")
+    device = Device.find(current().account.seq, device_id)
+    preset = device.preset if device else None
     begun_s = clock.monotonic_s()
     answer = delivery.try_device(current().account, device_id)
+    if answer.outcome is Outcome.DELIVERED and preset:
+        name = Webhook.service if preset == GENERIC else FORMS[preset].name
+        return page.back_to(DEVICES, f"{name} accepted the test.")
     if answer.outcome is Outcome.DELIVERED:
         took = f"The push service took the test in {clock.monotonic_s() - begun_s:.1f} s."
         return page.back_to(DEVICES, f"{took} If nothing appears, check the device's own settings.")
-    gone = " The device was removed." if answer.outcome is Outcome.DEAD else ""
+    gone = f" The {'channel' if preset else 'device'} was removed." if answer.outcome is Outcome.DEAD else ""
     return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 
 

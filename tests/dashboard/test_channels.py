@@ -35,6 +35,15 @@ def test_a_chat_is_added_and_tested(service, owner, receiver):
     assert receiver.got[0].json["text"].startswith("MCP - Test")
 
 
+@pytest.mark.parametrize("preset, name", [("discord", "Discord"), ("generic", "The webhook")])
+def test_the_test_of_a_channel_names_the_service_that_took_it(service, owner, receiver, preset, name):
+    owner.post(CHANNEL, {"kind": "webhook", "preset": preset, "url": f"{receiver.origin}/hook"})
+    path = f"/app/devices/{listed(service)[0]['id']}/test"
+    assert f"{name} accepted the test." in owner.done(path, leads_to="/app/devices").said("status")
+    receiver.answers["/hook"] = (410, b"")
+    assert "The channel was removed." in owner.done(path).text
+
+
 def test_the_secret_of_a_generic_webhook_is_shown_once(service, owner, receiver):
     answer = owner.post(CHANNEL, {"kind": "webhook", "preset": "generic", "url": f"{receiver.origin}/hook"})
     shown = owner.get(answer.headers["Location"]).text
