@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 import flask
-from flask import Flask, Request, redirect, session
+from flask import Flask, Request, flash, redirect, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.exceptions import MethodNotAllowed
@@ -28,6 +28,8 @@ from wire.ntfy import NtfyRefused, authorization, user_and_password
 from wire.ntfy import error_body as ntfy_errors
 
 HOME = "/app/"
+SIGN_OUT = "/app/logout"
+NOT_SAVED = "You were signed out, so your last change was not saved. Sign in and try again."
 MAX_TOPICS = 20  # in one request
 # Parts of a User-Agent, most specific first: most browsers and systems name others, too. The first match counts.
 BROWSERS = {
@@ -238,10 +240,25 @@ def signed_in() -> Response | None:
         account = session_account()
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
+        if request.method == "POST" and request.path != SIGN_OUT:
+            back = _lost_form()
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
     _check_form()
     current().confirm = _confirm_session
     return None
+
+
+def _lost_form() -> str:
+    """Have the sign-in page say that our form was not saved; returns the page that it stands on, if that is known.
+
+    A form of another site comes without the cookie, so that saying anything would sign its owner out.
+    """
+    origin = request.headers.get("Origin")
+    if not origin or origin not in _our_origins():
+        return ""
+    flash(NOT_SAVED, "warning")
+    referrer = request.headers.get("Referer", "")
+    return referrer.removeprefix(origin) if referrer.startswith(f"{origin}/") else ""
 
 
 def administrator() -> Response | None:
@@ -314,13 +331,17 @@ def _check_form() -> None:
         if not expected:
             session["csrf"] = secrets.token_urlsafe(16)
         return
-    origins = (None, f"https://{request.host}", f"http://{request.host}", current().settings.base_url)
-    is_ours = bool(expected) and request.headers.get("Origin") in origins
+    is_ours = bool(expected) and request.headers.get("Origin") in (None, *_our_origins())
     if is_ours:
         sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
         is_ours = secrets.compare_digest(sent.encode(), expected.encode())
     if not is_ours:
         raise Refused(400, "This form has expired or came from another site. Open the page again and try again.")
+
+
+def _our_origins() -> tuple[str | None, ...]:
+    """The origins from which our own pages may send forms."""
+    return f"https://{request.host}", f"http://{request.host}", current().settings.base_url
 
 
 class Undated(URLSafeSerializer):

@@ -160,6 +160,58 @@ def test_a_wrong_password_does_not_lose_the_requested_page(service, visitor):
     assert visitor.post(sign_in, {"email": OWNER, "password": PASSWORD}).location == "/app/quiet"
 
 
+@pytest.fixture
+def ended(owner):
+    """The owner's browser, whose session has ended while a page was open."""
+    owner.get("/app/keys")
+    accounts.sign_out_everywhere(accounts.find_account(OWNER).seq)
+    return owner
+
+
+NOT_SAVED = "You were signed out, so your last change was not saved. Sign in and try again."
+
+
+@each("page", ["/app/keys", "/app/notifications?search=disk&before=2", "/app/alerts?tab=settings"])
+def test_a_form_sent_after_the_session_ended_is_said_to_be_lost_and_signing_in_leads_back_to_its_page(ended, page):
+    answer = ended.post("/app/keys", {"name": "x"}, headers={"Referer": f"http://localhost{page}"})
+    assert (answer.status_code, answer.location) == (303, f"/app/login?{urlencode({'next': page})}")
+    assert ended.page(answer.location).said("status") == [NOT_SAVED]
+    assert ended.page(answer.location).said("status") == []
+    answer = ended.post(answer.location, {"email": OWNER, "password": PASSWORD})
+    assert (answer.status_code, answer.location) == (303, page)
+    accounts.sign_out_everywhere(accounts.find_account(OWNER).seq)
+
+
+def test_a_lost_form_without_a_referrer_is_told_too(ended):
+    answer = ended.post("/app/keys", {"name": "x"})
+    assert answer.location == "/app/login" and ended.page(answer.location).said("status") == [NOT_SAVED]
+
+
+FOREIGN_REFERRERS = [
+    *("https://evil.example/app/keys", "http://localhost.evil.example/app/", "http://localhost@evil.example/app/"),
+    *("http://localhost:8001/app/keys", "http://localhost", "//evil.example/app/keys", "/app/keys", "http://[/app/"),
+]
+
+
+@each("referrer", FOREIGN_REFERRERS)
+def test_a_lost_form_never_leads_to_the_page_of_another_site(ended, referrer):
+    answer = ended.post("/app/keys", {"name": "x"}, headers={"Referer": referrer})
+    assert (answer.status_code, answer.location) == (303, "/app/login")
+
+
+@each("origin", ["https://evil.example", "http://localhost.evil.example", "null", "", None])
+def test_a_form_of_another_site_never_changes_the_cookie_of_who_is_not_signed_in(visitor, origin):
+    """Such a form comes without the cookie of who is signed in here, which a new one would replace."""
+    headers = {"Origin": origin, "Referer": "http://localhost/app/keys"}
+    answer = visitor.post("/app/keys", {"name": "x"}, headers=headers)
+    assert (answer.location, answer.headers.getlist("Set-Cookie")) == ("/app/login", [])
+
+
+def test_signing_out_twice_loses_nothing(ended):
+    answer = ended.post("/app/logout", headers={"Referer": "http://localhost/app/keys"})
+    assert answer.location == "/app/login" and ended.page(answer.location).said("status") == []
+
+
 ELSEWHERE = [
     *("//evil.example", "//evil.example/app/", "///evil.example", "/\\evil.example", "\\\\evil.example"),
     *("/app//evil.example", "/app/\\evil.example", "/app/..//evil.example", "/app/../../etc", "/app/.."),
