@@ -121,17 +121,25 @@ def save_template(alert_id: str) -> Page:
             _send_test(alert, draft)
             return message_tab(alert, draft)
         changed = {**draft.columns, "repeats_urgent": draft.repeats == "1"}
-        alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
+        alert = alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         return message_tab(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
+    said, kind = _words_of_saving(draft)
+    if not draft.payload.strip():
+        return back_to(alert_id, said, "message", kind)
+    flash(said, kind)  # with the page itself, not a redirect to it, which would lose the pasted JSON
+    return message_tab(alert, _saved(alert)._replace(payload=draft.payload))
+
+
+def _words_of_saving(draft: Draft) -> tuple[str, str]:
+    """What the page says once the draft is saved, and the kind of that message."""
     never_filled = _unfilled(draft, None)
     if not never_filled:
-        return back_to(alert_id, "Saved. New notifications will look like this.", "message")
+        return "Saved. New notifications will look like this.", "message"
     text, why = never_filled[0]
     more = f" The preview lists {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
-    said = f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}"
-    return back_to(alert_id, said, "message", "warning")
+    return f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}", "warning"
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:

@@ -70,6 +70,23 @@ def test_the_preview_shows_the_payload_that_was_pasted(alert):
     assert preview_of(page)[0] == "pasted"
 
 
+@each("title, said", [("{{ a }}", "Saved. New notifications will look like this."), ("{{ a }} {{ b", "Saved, but")])
+def test_saving_keeps_the_payload_that_was_pasted_and_its_preview(alert, title, said):
+    answer = alert.owner.post(alert.path, {"title": title, "payload": '{"a": "pasted"}'})
+    page = Page(answer.text)
+    assert answer.status_code == 200 and page.said("status")[0].startswith(said)
+    assert page.texts_of("textarea", id="payload") == ['{"a": "pasted"}']
+    assert preview_of(page)[0] == title.replace("{{ a }}", "pasted") and alert.row.title_template == title
+
+
+def test_saving_with_pasted_json_that_is_none_saves_the_message_and_says_what_is_wrong_with_the_json(alert):
+    page = Page(alert.owner.post(alert.path, {"title": "{{ a }}", "payload": "{"}).text)
+    assert page.said("status")[0].startswith("Saved.") and alert.row.title_template == "{{ a }}"
+    assert page.texts_of("textarea", id="payload") == ["{"]
+    (wrong,) = (element.text for element in page.elements if "data-error" in element.attributes)
+    assert wrong == alert.preview("", "", "{").json["error"] != ""
+
+
 @each("payload", ["1", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
 def test_pasted_json_that_is_none_is_refused_with_a_sentence(alert, payload):
     by_script = alert.preview("x", "y", payload)
