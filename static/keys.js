@@ -96,7 +96,7 @@ addEventListener("keydown", (event) => {
   if (field && isSeen(field)) return; // a field of the list that was just closed may still have the focus
   const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
   prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
-  const act = page ? () => location.assign(page[1]) : ACTIONS[event.key];
+  const act = page ? () => document.querySelector(`.side [href="${page[1]}"]`).click() : ACTIONS[event.key];
   if (!act) return;
   event.preventDefault();
   act();

@@ -82,6 +82,56 @@ def choose(page, site):
     expect(page.get_by_role("link", name="goes")).to_be_hidden()
 
 
+WAYS = {
+    "a link": lambda page: page.get_by_role("link", name="Done").click(),
+    "keys": lambda page: page.keyboard.type("gn"),
+    "a form": lambda page: page.get_by_role("searchbox").press("Enter"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_next_page_no_longer_lists_what_was_just_deleted(page, site, way):
+    choose(page, site)
+    with page.expect_navigation():
+        WAYS[way](page)
+    expect(page.get_by_role("link", name="Select")).to_be_visible()
+    assert rows(page).count() == 1
+
+
+def test_a_second_deletion_completes_the_first_and_is_the_one_that_can_be_undone(page, site):
+    site.send("other", "x")
+    choose(page, site)
+    page.get_by_label("Select other").check()
+    with page.expect_response("**/app/notifications/delete"):
+        page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 deleted")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="other")).to_be_visible()
+    page.reload()
+    assert rows(page).locator("strong").all_inner_texts() == ["stays", "other"]
+
+
+def test_a_deletion_after_the_session_ended_says_so_and_shows_the_rows_again(page, site):
+    choose(page, site)
+    accounts.sign_out_everywhere(Account.find(OWNER).seq)
+    page.clock.run_for(8_000)
+    expect(page.get_by_role("alert")).to_have_text("Could not delete them: you are signed out. Sign in again.")
+    expect(page.get_by_role("link", name="goes")).to_be_visible()
+
+
+@pytest.mark.parametrize("kind", ["page", "plain"])
+def test_enter_on_a_selected_row_does_nothing(request, site, kind):
+    page = request.getfixturevalue(kind)
+    site.send("stays", "x")
+    page.goto(f"{site.base}/app/notifications?select=1")
+    box = page.get_by_label("Select stays")
+    box.check()
+    box.press("Enter")
+    page.wait_for_timeout(100)
+    expect(box).to_be_checked()
+    assert page.locator(".toast").count() == 0 and page.url == f"{site.base}/app/notifications?select=1"
+
+
 def test_undo_restores_a_deleted_notification(page, site):
     choose(page, site)
     page.get_by_role("button", name="Undo").click()
