@@ -106,6 +106,8 @@ class Forms:
             return ALWAYS[rule]
         if rule == "/app/ring":
             return {"title": "x", "text": "y", "device": self.ids["<device_id>"]}
+        if rule == "/app/quiet":
+            return {"days": "0-mo", "begin": "01:00", "end": "02:00"}
         if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
             return {"operator": ">", "value": "90", "for": "5m"}
         if rule == PREVIEW:
