@@ -5,7 +5,7 @@ Then it is delivered as if it came at that time: mutes and quiet hours hold it a
 
 from typing import Any
 
-from core import local_time, scheduled
+from core import digest_text, local_time, scheduled
 from core.attempts import is_expired
 from core.buttons import LIFE_MS
 from core.pieces import ROWS
@@ -55,8 +55,16 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
             raise Refused(400, "The notification is too old by then: the history no longer has it.", field="forS")
         stored.put(entry.seq, account_seq, until)
         alarms.pause(entry.seq)
-        if entry.status == "pending":  # it stays so, since it is tried again
-            deliveries.end([entry.seq], "It was snoozed before this device had it.", now)
+        _end_retries(account_seq, entry, now)
+
+
+def _end_retries(account_seq: int, entry: Entry, now: int) -> None:
+    """Let no device that has it not yet get it, alone or in a digest; if none has it, it is `pending` until then."""
+    if entry.digest_seq is not None:
+        deliveries.take_from_pending_digest(entry.seq)
+        digest_text.leave_pending(account_seq, [entry.seq])
+        notifications.settle_all([entry.seq])
+    deliveries.end([entry.seq], "It was snoozed before this device had it.", now)
 
 
 def snoozed_until(entry: Entry) -> int | None:

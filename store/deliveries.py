@@ -122,6 +122,13 @@ END = (
     "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
     " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
 )
+TAKE_FROM_PENDING_DIGEST = (
+    "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at, answered_at, error)"
+    " SELECT h.notification_seq, p.device_seq, p.status, p.attempts, p.next_attempt_at, p.answered_at, p.error"
+    " FROM held h JOIN delivery p ON p.notification_seq = h.digest_seq WHERE h.notification_seq = ?"
+    " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
+    " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
+)
 SILENCE = (
     "UPDATE delivery SET status = 'quiet', next_attempt_at = NULL, answered_at = ?, error = NULL"
     " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
@@ -279,6 +286,11 @@ def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) ->
 def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
     """Settle all pending deliveries of these notifications as failed."""
     run(END, (now, error, json.dumps(list(notification_seqs))))
+
+
+def take_from_pending_digest(notification_seq: int) -> None:
+    """Give a notification the deliveries of its digest, if a device has still to get that."""
+    run(TAKE_FROM_PENDING_DIGEST, (notification_seq,))
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:

@@ -90,6 +90,84 @@ def test_what_no_device_has_yet_is_not_tried_before(owner, browser, passes):
     assert (len(browser.pushes), detail(owner, id_)["status"]) == (tried + 1, "delivered")
 
 
+def test_a_device_that_has_it_not_yet_is_not_tried_before_though_another_has_it(owner, browser, push_service, passes):
+    other = subscribe(owner, push_service).then(503)
+    id_ = send(owner)
+    snoozed = snooze(owner, id_)
+    assert (snoozed["status"], [one["status"] for one in snoozed["deliveries"]]) == (
+        "delivered",
+        ["delivered", "failed"],
+    )
+    passes(HOUR_S - 1)
+    assert bodies(other) == []
+    passes(1)
+    assert (bodies(browser), bodies(other)) == (["finished"] * 2, ["finished"])
+
+
+def test_the_ntfy_app_does_not_fetch_it_before_though_a_browser_has_it(owner, browser, android, passes):
+    snooze(owner, send(owner))
+    assert android.bodies() == []
+    passes(HOUR_S)
+    assert android.bodies() == ["finished"]
+
+
+@pytest.fixture
+def pending_digest(owner, browser, passes):
+    """Two that a mute held, in a digest that the phone refused for now: their ids."""
+    mute(owner, for_s=60)
+    ids = send(owner, "a", tag="t"), send(owner, "b")
+    browser.then(503)
+    passes(60)
+    assert statuses(owner) == {"a": "pending", "b": "pending"}
+    return ids
+
+
+def test_a_digest_that_a_device_has_still_to_get_leaves_it_out(pending_digest, owner, browser, passes):
+    snoozed = snooze(owner, pending_digest[0])
+    assert (snoozed["status"], [one["status"] for one in snoozed["deliveries"]]) == ("pending", ["failed"])
+    passes(MINUTE_S)
+    assert shown(browser) == [("MCP - 1 notification", "Backup: b")]
+    assert statuses(owner) == {"a": "pending", "b": "delivered"}
+    passes(HOUR_S - MINUTE_S)
+    assert shown(browser)[1:] == [("MCP - Backup", "a")] and statuses(owner)["a"] == "delivered"
+
+
+def test_a_digest_of_snoozed_ones_alone_is_not_pushed_again(pending_digest, owner, browser, passes):
+    for id_ in pending_digest:
+        snooze(owner, id_)
+    passes(HOUR_S - 1)
+    assert (shown(browser), statuses(owner)) == ([], {"a": "pending", "b": "pending"})
+    passes(1)
+    assert sorted(bodies(browser)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("end", ["acknowledged", "replaced"])
+def test_what_no_device_has_got_in_a_digest_and_is_done_with_by_then_has_failed(pending_digest, owner, passes, end):
+    snooze(owner, pending_digest[0])
+    if end == "acknowledged":
+        acknowledge(owner, pending_digest[0])
+    else:
+        send(owner, "newer", tag="t")
+    passes(HOUR_S)
+    assert statuses(owner)["a"] == "failed"
+
+
+def test_what_one_device_got_in_a_digest_stays_delivered(service, owner, browser, push_service, passes):
+    mute(owner, for_s=60)
+    ids, late = (send(owner, "a"), send(owner, "b")), subscribe(owner, push_service).then(503)
+    passes(60)
+    snoozed = snooze(owner, ids[0])
+    assert (snoozed["status"], [one["status"] for one in snoozed["deliveries"]]) == (
+        "delivered",
+        ["delivered", "failed"],
+    )
+    passes(MINUTE_S)
+    assert (bodies(browser), bodies(late)) == (["Backup: a\nBackup: b"], ["Backup: b"])
+    acknowledge(owner, ids[0])
+    passes(HOUR_S)
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
 @pytest.mark.parametrize("end", ["acknowledged", "answered", "replaced"])
 def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, passes, end):
     browser.then(503)
