@@ -7,6 +7,7 @@ from core import accounts, alerts, presets
 from models import Account
 from process import clock
 from process.clock import HOUR_MS
+from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import OWNER
 from tests.support.browser import follow, settle
 from tests.support.full_site import PLAIN
@@ -109,6 +110,23 @@ def test_the_facts_of_a_listed_device_do_not_break_inside_one(owners_page, site)
     owners_page.goto(f"{site.base}/app/devices")
     tops = "(all) => all.map((one) => new Set([...one.getClientRects()].map((box) => box.top)).size)"
     assert owners_page.locator("td[data-label]").evaluate_all(tops) == [1, 1]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_what_a_channel_got_last_stands_below_when(owners_page, site, width):
+    site.service.flask("device", "add", OWNER, "webhook", "https://hooks.slack.com/services/x", "--preset", "slack")
+    site.send("to mail")
+    with transaction(EVERYBODY):
+        run("UPDATE device SET last_delivered_at = ?", (clock.now_ms(),))
+        run(
+            "INSERT INTO delivery (notification_seq, device_seq, status, attempts)"
+            " SELECT n.seq, d.seq, 'delivered', 1 FROM notification n, device d"
+        )
+    owners_page.set_viewport_size({"width": width, "height": 800})
+    owners_page.goto(f"{site.base}/app/devices")
+    cell = owners_page.locator("td[data-label='Last delivery']")
+    when, title = (cell.locator(one).bounding_box() for one in ("time", ".help"))
+    assert when["y"] + when["height"] <= title["y"] and cell.inner_text().split("\n")[-1] == "to mail"
 
 
 def test_no_row_is_wider_than_its_panel(owners_page, site):
