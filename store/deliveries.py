@@ -8,7 +8,7 @@ from typing import NamedTuple
 from models import ActiveDevice
 from store.database import run, run_later, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.notifications import BEGUN_AT, NotificationRow
+from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
 from store.rows import Query, columns, select_number, select_numbers, select_text
 
 
@@ -52,16 +52,17 @@ class DueDevice(NamedTuple):
     kind: str
 
 
+SHOWN_STATUS = f"CASE WHEN {AGAIN} THEN 'delivered' ELSE status END"
 OF_NOTIFICATION = Query(
     Delivery,
-    f"SELECT {columns(Delivery, 'p', device=columns(DeliveryDevice, 'd'))} FROM delivery p"
+    f"SELECT {columns(Delivery, 'p', device=columns(DeliveryDevice, 'd'), status=SHOWN_STATUS)} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq"
     " WHERE p.notification_seq = ? ORDER BY d.seq",
 )
 LATEST_ON = (
     "SELECT n.title FROM (SELECT seq, title FROM notification WHERE account_seq = ?"
     " ORDER BY seq DESC LIMIT 500) n JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = ?"
-    " AND p.status = 'delivered' ORDER BY n.seq DESC LIMIT 1"
+    f" AND {HAS_IT} ORDER BY n.seq DESC LIMIT 1"
 )
 INSERT = (
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
@@ -114,12 +115,14 @@ MAKE_DUE = (
     "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
     " AND device_seq IN (SELECT value FROM json_each(?))"
 )
-FAIL = (
-    "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
-    " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+
+# The columns of a delivery that ends. What the device has, it has, whatever became of the repeat.
+ENDED = (
+    f"next_attempt_at = NULL, answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE ? END,"
+    f" error = CASE WHEN {AGAIN} THEN NULL ELSE ? END, status = CASE WHEN {AGAIN} THEN 'delivered' ELSE"
 )
 END = (
-    "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+    f"UPDATE delivery SET {ENDED} 'failed' END"
     " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
 )
 TAKE_FROM_PENDING_DIGEST = (
@@ -130,16 +133,20 @@ TAKE_FROM_PENDING_DIGEST = (
     " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 )
 SILENCE = (
-    "UPDATE delivery SET status = 'quiet', next_attempt_at = NULL, answered_at = ?, error = NULL"
-    " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+    f"UPDATE delivery SET {ENDED} 'quiet' END WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
 )
 QUIET_ON = (
     "SELECT device_seq FROM delivery WHERE status = 'quiet' AND notification_seq IN"
     " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))"
 )
-FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+OF_DEVICE = "WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+FAIL = f"UPDATE delivery SET {ENDED} 'failed' END {OF_DEVICE}"
+KEEP = f"UPDATE delivery SET status = 'delivered', next_attempt_at = NULL {OF_DEVICE} AND {AGAIN}"
+FORGET = f"DELETE FROM delivery {OF_DEVICE} AND status = 'pending'"
 ANSWER = (
-    "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
+    f"UPDATE delivery SET status = CASE WHEN {AGAIN} THEN 'delivered' ELSE ? END, attempts = attempts + 1,"
+    f" next_attempt_at = CASE WHEN {AGAIN} THEN NULL ELSE CAST(? AS BIGINT) END,"
+    f" answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE ? END, error = CASE WHEN {AGAIN} THEN NULL ELSE ? END"
     " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
 )
 ACCEPT = (
@@ -175,7 +182,7 @@ def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_att
 
 
 def begin_anew(notification_seq: int, device: ActiveDevice, next_attempt_at: int) -> None:
-    """A pending delivery to the device, also if it has the notification."""
+    """A pending delivery to the device, also if it has the notification: then that stays so, and is tried once."""
     run(BEGIN_ANEW, (notification_seq, device.seq, next_attempt_at))
 
 
@@ -187,7 +194,7 @@ def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) 
 
 def silence(notification_seq: int, device_seq: int, now: int) -> None:
     """Make this delivery, if it is pending, one that is not made."""
-    run(SILENCE, (now, notification_seq, device_seq))
+    run(SILENCE, (now, None, notification_seq, device_seq))
 
 
 def quiet_on(notification_seq: int) -> list[int]:
@@ -294,7 +301,8 @@ def take_from_pending_digest(notification_seq: int) -> None:
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
-    """Delete these deliveries, as if the device had never been asked."""
+    """Delete these pending deliveries, as if the device had never been asked; what it has, it has."""
+    run(KEEP, (device_seq, json.dumps(notification_seqs)))
     run(FORGET, (device_seq, json.dumps(notification_seqs)))
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from models import ActiveDevice
 from store.database import run
 from store.enabled import OF_ENABLED
+from store.notifications import HAS_IT
 from store.rows import Query, columns, select_numbers
 
 
@@ -26,17 +27,17 @@ INSERT = (  # again after a snooze
     " SELECT seq, ?, account_seq, ? FROM notification WHERE seq = ?"
     " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET due_at = excluded.due_at"
 )
-OTHER = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = f.notification_seq AND status ="
+OTHER = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = f.notification_seq AND"
 IS_OVER = (
     "(n.replaced_by IS NOT NULL OR d.removed_at IS NOT NULL OR n.status = 'held'"
-    f" OR (n.expires_at IS NOT NULL AND n.expires_at <= :now) OR {OTHER} 'delivered')"
+    f" OR (n.expires_at IS NOT NULL AND n.expires_at <= :now) OR {OTHER} {HAS_IT})"
     " OR EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('acknowledged', 'cancelled'))"
     " OR EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
     " OR EXISTS (SELECT 1 FROM snooze WHERE notification_seq = n.seq AND until IS NOT NULL))"
 )
 WAITING = Query(
     Waiting,
-    f"SELECT {columns(Waiting, 'f', is_over=IS_OVER, is_tried=f'''{OTHER} 'pending')''')} FROM fallback f"
+    f"SELECT {columns(Waiting, 'f', is_over=IS_OVER, is_tried=f'''{OTHER} status = 'pending')''')} FROM fallback f"
     " JOIN notification n ON n.seq = f.notification_seq JOIN device d ON d.seq = f.device_seq"
     " WHERE f.notification_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY f.notification_seq, f.device_seq",
 )

@@ -30,6 +30,10 @@ STATUS = (  # of the notification n: one released in a digest has the digest's; 
     " FROM held h WHERE h.notification_seq = n.seq), 'held') ELSE n.status END"
 )
 
+# A delivery that was made, and is to be made again: a repeat by mail. It counts as made, whatever becomes of that.
+AGAIN = "(status = 'pending' AND answered_at IS NOT NULL AND error IS NULL)"
+HAS_IT = f"(status = 'delivered' OR {AGAIN})"  # a delivery whose device has the notification
+
 # Whether the notification n has answers, none was chosen, and it was not replaced. The label of an answer cannot look
 # like the name of a field: its quotation marks are escaped.
 IS_OPEN_QUESTION = (
@@ -197,7 +201,7 @@ SOURCES = {
 OF_ALERT = {"alert_id": "CASE WHEN c.what IS NULL THEN l.id END", "alert": "l.name"}
 OF_ALERT |= {name: f"l.{name}" for name in ("icon", "color")}
 DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
-OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES} AND status <> 'quiet')"}
+OUTCOME = {"accepted": f"{DEVICES} AND {HAS_IT})", "devices": f"{DEVICES} AND status <> 'quiet')"}
 OUTCOME["quiet"] = f"{DEVICES} AND status = 'quiet')"
 BEGUN_HERE = "coalesce(n.released_at, (SELECT created_at FROM notification WHERE seq = h.digest_seq), n.created_at)"
 OUTCOME["least_priority"] = (  # an address that is not confirmed was not either
@@ -278,8 +282,9 @@ def newest_seq(account_seq: int) -> int:
 
 ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
 SETTLED = (
-    "UPDATE notification SET status = CASE"
-    f" WHEN priority = {MIN_PRIORITY} OR {ANY} 'delivered') THEN 'delivered'"
+    "UPDATE notification SET status = CASE WHEN"
+    f" priority = {MIN_PRIORITY} OR EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND {HAS_IT})"
+    " THEN 'delivered'"
     f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
 )
 SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"

@@ -7,7 +7,7 @@ from process import clock
 from process.clock import HOUR_MS
 from store import database
 from tests.support.accounts import OWNER
-from tests.support.alarms import every
+from tests.support.alarms import acknowledge, detail, every, ring
 from tests.support.channels import add_mail_address, add_webhook, confirm_path, confirmed, device, mail_service
 from tests.support.pages import signed_in
 from tests.support.push_service import Answer
@@ -114,6 +114,46 @@ def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_s
     assert subjects(mail_server) == ["MCP - Disk"] * 3
     ids = [mail["message-id"] for mail in mail_server.mails]
     assert len({*ids}) == 3
+
+
+def said(caller, id_):
+    """The status of a notification, and those of its deliveries, with their errors."""
+    found = detail(caller, id_)
+    return found["status"], [(one["status"], one.get("error")) for one in found["deliveries"]]
+
+
+@pytest.mark.parametrize("behaves", ["550", "451"])
+def test_a_refused_repeat_leaves_it_delivered_and_the_next_repeat_is_its_retry(
+    service, owner, mail_server, address, passes, behaves
+):
+    id_ = ring(owner)
+    passes(0)
+    mail_server.behaves = behaves
+    passes(60)
+    assert said(owner, id_) == ("delivered", [("delivered", None)])
+    mail_server.behaves = ""
+    for seconds, mails_so_far in ((31, 1), (29, 2)):
+        passes(seconds)
+        assert len(mail_server.got) == mails_so_far
+    assert said(owner, id_) == ("delivered", [("delivered", None)])
+
+
+@pytest.mark.parametrize("end", ["none", "acknowledged", "snoozed", "removed"])
+def test_what_an_address_has_stays_delivered_while_a_repeat_waits_and_when_it_ends(
+    service, owner, mail_server, address, passes, monkeypatch, end
+):
+    id_ = ring(owner)
+    passes(0)
+    monkeypatch.setattr(mails, "can_mail", lambda: False)
+    passes(60)
+    if end == "acknowledged":
+        acknowledge(owner, id_)
+    if end == "snoozed":
+        owner.post(f"/notifications/{id_}/snooze", {"forS": 60})
+    if end == "removed":
+        owner.delete(f"/devices/{address['id']}")
+    assert said(owner, id_) == ("delivered", [("delivered", None)])
+    assert owner.listed()[0]["status"] == "delivered"
 
 
 def test_the_digest_of_quiet_hours_is_mailed(service, owner, mail_server, address, passes):
