@@ -46,7 +46,8 @@ def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int
     found = awake(found, priority, sender.time_zone, now) if found.devices else found
     if fate == PUSH:
         return found
-    return found._replace(devices=[], quiet=(*found.devices, *found.quiet, *found.fallbacks), fallbacks=())
+    quiet = (*found.devices, *found.quiet, *found.fallbacks)
+    return found._replace(devices=[], quiet=quiet, fallbacks=(), is_kept=True)
 
 
 # --- recording and holding ----------------------------------------------------------------------------------
@@ -79,7 +80,9 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
         fallbacks.add(notification.seq, found.fallbacks, now)
     if found.quiet:
         deliveries.add_quiet(notification.seq, found.quiet, now)
-    if content.acknowledge:
+    if content.acknowledge and found.is_kept:  # it can be acknowledged
+        stored_alarms.end([notification.seq], "expired")
+    elif content.acknowledge:
         stored_alarms.begin([notification.seq], now)
     if due_at <= now:
         after_commit(retries.batches.due.set)

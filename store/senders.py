@@ -172,6 +172,7 @@ class Receivers(NamedTuple):
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
     fallbacks: tuple[ActiveDevice, ...] = ()  # channels that get it only if nothing else has it by then
     has_pickier: bool = False  # whether there are devices that get nothing of its priority
+    is_kept: bool = False  # whether a mute keeps it to the history, also from devices that are added later
 
 
 QUIET_HOURS_OF_ALERT = (

@@ -6,7 +6,7 @@ from core import composing, digests, pruning
 from models import Account
 from store.database import run
 from tests.support.accounts import OWNER
-from tests.support.alarms import bodies, detail, ring, rung, send_at
+from tests.support.alarms import acknowledge, bodies, detail, ring, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
@@ -117,7 +117,19 @@ def test_what_a_mute_keeps_to_the_history_does_not_repeat_either(owner, browser,
     id_ = ring(owner, every_s=60)
     for _ in range(4):
         passes(MINUTE_S)
-    assert (browser.pushes, rung(owner, id_)) == ([], ("waiting", 0))
+    assert (browser.pushes, rung(owner, id_)) == ([], ("expired", 0))
+
+
+@pytest.mark.parametrize("had", [0, 1])
+def test_it_repeats_on_no_device_that_is_added_later_and_can_be_acknowledged(owner, push_service, passes, had):
+    devices = [subscribe(owner, push_service) for _ in range(had)]
+    mute(owner, mode="history", urgentPasses=False)
+    id_ = ring(owner)
+    devices.append(subscribe(owner, push_service))
+    passes(MINUTE_S)
+    assert acknowledge(owner, id_)["acknowledge"]["state"] == "acknowledged"
+    passes(MINUTE_S)
+    assert ([bodies(one) for one in devices], detail(owner, id_)["status"]) == ([[]] * len(devices), "delivered")
 
 
 # --- priorities ---------------------------------------------------------------------------------------------
