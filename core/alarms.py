@@ -17,7 +17,7 @@ from models import ActiveDevice
 from process import clock
 from providers.base import Answer, Outcome
 from store import alarms as stored
-from store import copies, deliveries, notifications
+from store import copies, deliveries, held_notifications, notifications
 from store.alarms import ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt
@@ -55,12 +55,20 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
     for seq, owner_seq in copies.group([notification_seq]):
         by = None if owner_seq == account_seq else account_seq
         if stored.acknowledge(owner_seq, seq, device_seq, by, now):
-            deliveries.end([seq], "It was acknowledged before this device had it.", now)
-            digest_text.leave_pending(owner_seq, [seq])
-            if notifications.one(seq).status == "pending":
-                notifications.settle(seq)
+            end_pushes(owner_seq, seq, "It was acknowledged before this device had it.", now)
             after_commit(batches.due.set)
             after_commit(long_poll.note_change)
+
+
+def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:
+    """Push a notification that is done with no more, even if it is held after a snooze; call inside `transaction()`.
+
+    It may be in a digest. What was never pushed, because it is held or to be sent later, still is, once.
+    """
+    deliveries.end([seq], why, now)
+    digest_text.leave_pending(account_seq, [seq])
+    if held_notifications.leave_snoozed(seq) or notifications.one(seq).status == "pending":
+        notifications.settle(seq)
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int, own_key: int | None = None) -> None:

@@ -10,6 +10,7 @@ from models import Account, Alert, sha256_of
 from process import clock
 from store import buttons, notifications
 from store.buttons import GivenAnswer, PressedButton
+from store.copies import Member
 from store.database import after_commit
 from store.mutes import Mute
 from store.senders import Subject
@@ -100,5 +101,7 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
     others = copies.others(seq)
     for other in others:
         buttons.put_first_answer(other.seq, position, device_seq, account_seq, now)
+    for one in (Member(seq, account_seq), *others):
+        alarms.end_pushes(one.account_seq, one.seq, "It was answered before this device had it.", now)
     if content.acknowledge or others:  # a follower's copy may repeat where this one does not
         alarms.acknowledge(account_seq, seq, device_seq, now)

@@ -129,6 +129,10 @@ SETTLE = (
     " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
     " WHERE seq IN (SELECT value FROM json_each(?))"
 )
+LEAVE_SNOOZED = (
+    "DELETE FROM held WHERE notification_seq = ? AND digest_seq IS NULL"
+    " AND EXISTS (SELECT 1 FROM snooze WHERE snooze.notification_seq = held.notification_seq)"
+)
 
 expired = Overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
 
@@ -219,6 +223,11 @@ def leave_pending_digests(seqs: list[int]) -> set[int]:
     found = run(IN_PENDING_DIGEST, (json.dumps(seqs),)).fetchall()
     _settle([seq for seq, _ in found])
     return {digest_seq for _, digest_seq in found}
+
+
+def leave_snoozed(seq: int) -> bool:
+    """Hold a notification no more that was pushed before and then snoozed; returns whether it was held."""
+    return run(LEAVE_SNOOZED, (seq,)).rowcount > 0
 
 
 def _settle(seqs: list[int]) -> None:

@@ -2,12 +2,15 @@
 
 import pytest
 
+from core import answers
+from models import Account
 from store import buttons
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER
 from tests.support.alarms import acknowledge, bodies, detail, ring, rung
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
+from tests.support.followers import follower
 from tests.support.heartbeats import Pinged
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
@@ -249,6 +252,37 @@ def test_it_is_acknowledged_on_the_other_devices_while_it_is_snoozed(owner, brow
 
 
 # --- what holds it then ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["acknowledged", "answered", "acknowledged as it repeats"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_is_done_with_while_a_mute_holds_it_is_not_pushed_again(service, owner, browser, passes, end, others):
+    id_ = (ring if "repeats" in end else send)(owner, actions=ANSWERS)
+    snooze(owner, id_, 60)
+    mute(owner, for_s=600, urgentPasses=False)
+    passes(60)
+    assert detail(owner, id_)["status"] == "held"
+    for _ in range(others):
+        send(owner, "other")
+    if end == "answered":
+        assert press(service, paths(browser)["Yes"]).status_code == 200
+    else:
+        acknowledge(owner, id_)
+    assert detail(owner, id_)["status"] == "delivered"
+    passes(600)
+    assert len(browser.pushes) == 1 + others
+
+
+def test_what_another_account_has_answered_is_not_pushed_again_to_a_follower_who_snoozed_it(service, owner, passes):
+    bob = follower(service, owner, "key", key_id(owner))
+    id_ = send(owner, actions=ANSWERS)
+    (copy,) = bob.listed()
+    snooze(bob, copy["id"], 60)
+    mute(bob, for_s=600)
+    passes(60)
+    assert detail(bob, copy["id"])["status"] == "held"
+    answers.answer(Account.find(OWNER), id_, 0)
+    assert detail(bob, copy["id"])["status"] == "delivered"
 
 
 @pytest.mark.parametrize("what", ["all", "key"])

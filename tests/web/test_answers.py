@@ -8,6 +8,7 @@ from tests.support.devices import subscribe
 from tests.support.pages import Page
 from tests.support.rows import each
 from tests.support.tables import everything, query
+from tests.support.times import DAY_S
 from tests.support.webhooks import answered
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -51,6 +52,18 @@ def test_the_first_answer_wins(service, owner, browser, push_service):
         assert answered(press(service, path)) == refused(409, "This was already answered.")
     assert detail(owner, id_)["answer"]["label"] == "No"
     assert "answer" not in detail(owner, ask(owner))
+
+
+def test_a_question_that_was_answered_is_not_retried_on_the_other_devices(
+    service, owner, browser, push_service, passes
+):
+    other = subscribe(owner, push_service).then(503)
+    id_ = ask(owner)
+    assert press(service, paths(browser)["Yes"]).status_code == 200
+    delivery = detail(owner, id_)["deliveries"][1]
+    assert (delivery["status"], delivery["error"]) == ("failed", "It was answered before this device had it.")
+    passes(DAY_S)
+    assert (len(other.pushes), detail(owner, id_)["status"]) == (1, "delivered")
 
 
 def test_the_database_holds_no_token(service, owner, browser):
