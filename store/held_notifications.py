@@ -106,7 +106,8 @@ DIGESTS_OF = (
     " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
 )
 IN_PENDING_DIGEST = (
-    "SELECT notification_seq, digest_seq FROM held h WHERE notification_seq IN (SELECT value FROM json_each(?))"
+    "SELECT h.notification_seq, h.digest_seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
+    " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
 GROUP_OF = (

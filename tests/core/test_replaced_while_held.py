@@ -128,6 +128,21 @@ def test_a_digest_that_is_pushed_again_leaves_out_what_was_acknowledged_meanwhil
     assert by_title(owner) == {"seen": "failed", "other": "delivered"} and "acknowledgedAt" in detail(owner, seen)
 
 
+def test_acknowledging_a_replaced_event_leaves_its_replacement_that_is_still_tried(
+    owner, hook, browser, night, morning, works_at
+):
+    browser.then(503)
+    old, _ = post(hook, "down", "web"), post(hook, "up", "web", "resolved")
+    morning()
+    assert owner.post(f"/notifications/{old}/acknowledge").status_code == 200
+    assert by_title(owner) == {"down": "pending", "up": "pending"}
+    works_at("2026-11-22T09:00")
+    assert shown(browser) == [("MCP - up", "resolved")] and by_title(owner) == {
+        "down": "delivered",
+        "up": "delivered",
+    }
+
+
 def test_a_digest_of_replaced_notifications_alone_is_not_pushed_again(owner, hook, browser, night, morning, works_at):
     browser.then(503)
     for tag in ("web", "mail"):
