@@ -14,10 +14,12 @@ from store.rows import Overdue, Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
-# Of senders, by `held.kind`. The last two are of what was snoozed, which quiet hours hold, too.
+# Of senders, by `held.kind`. The last two are of what was snoozed, which quiet hours hold, too, and no frequency: the
+# last one, of an alert if there is a `sender_seq`, else of the owner.
 KINDS = ("alert", "key", "heartbeat", "rule", "owner", "key", "owner")
 ALERT, KEY, OWNER = (KINDS.index(kind) for kind in ("alert", "key", "owner"))
-OF_SNOOZED = {kind: place for place, kind in enumerate(KINDS)}
+SNOOZED = len(KINDS) - 1
+OF_SNOOZED = {kind: place for place, kind in enumerate(KINDS)} | {"alert": SNOOZED}
 
 
 class HeldGroup(NamedTuple):
@@ -38,7 +40,8 @@ class HeldGroup(NamedTuple):
     @property
     def subject(self) -> Subject:
         """What a mute may name."""
-        return KINDS[self.kind], self.sender_seq
+        kind = ALERT if self.kind == SNOOZED and self.sender_seq else self.kind
+        return KINDS[kind], self.sender_seq
 
 
 class HeldOne(NamedTuple):
@@ -71,7 +74,7 @@ OF_GROUP = {
     "has_mutes": "a.has_mutes",
     "quiet_hours": f"CASE WHEN {FOLLOWING} THEN {QUIET_HOURS_OF_ALERT} END",
     "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
-    "frequency": "coalesce(l.frequency, 'instant')",
+    "frequency": f"CASE h.kind WHEN {ALERT} THEN coalesce(l.frequency, 'instant') ELSE 'instant' END",
 }
 # The innermost query reads an index in its order. Priorities that are collected together are joined after it.
 BY_PRIORITY = (
@@ -85,7 +88,7 @@ GROUPS = Query(
     f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
     f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3, 4) h"
     f" JOIN account a ON a.seq = h.account_seq AND {IS_ENABLED}"
-    f" LEFT JOIN alert l ON h.kind = {ALERT} AND l.seq = h.sender_seq",
+    f" LEFT JOIN alert l ON h.kind IN ({ALERT}, {SNOOZED}) AND l.seq = h.sender_seq",
 )
 OLDEST = Query(
     HeldOne,

@@ -12,7 +12,7 @@ from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
 from tests.support.followers import follower
 from tests.support.heartbeats import Pinged
-from tests.support.holding import digest_of, held, shown, statuses
+from tests.support.holding import digest_of, happens, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.rows import each
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
@@ -329,6 +329,31 @@ def test_a_frequency_does_not_delay_it(service, owner, browser, passes):
     passes(DAY_S)
     snooze(owner, id_)
     passes(HOUR_S)
+    assert bodies(browser) == ["a", "a"]
+
+
+def test_a_frequency_does_not_delay_it_after_a_mute_either(service, owner, browser, passes):
+    hook = service.alert("--frequency", "1d")
+    (id_,) = held(hook, "a")
+    passes(DAY_S)
+    snooze(owner, id_)
+    mute(owner, for_s=HOUR_S + 100)
+    passes(HOUR_S)
+    held(hook, "b")
+    passes(100)
+    assert bodies(browser) == ["a", "a"] and statuses(owner) == {"a": "delivered", "b": "held"}
+
+
+@pytest.mark.parametrize("quiet_hours", ["--ignore-quiet-hours", "--urgent-passes-quiet-hours"])
+def test_a_mute_holds_it_no_longer_than_its_alert_has_it_held(service, owner, browser, night, passes, quiet_hours):
+    hook = service.alert(quiet_hours, "--priority", "urgent")
+    (id_,) = happens(hook, "a")
+    snooze(owner, id_)
+    muted = mute(owner, "alert", hook.id, 2 * HOUR_S, urgentPasses=False)
+    passes(HOUR_S)
+    assert detail(owner, id_)["status"] == "held"
+    unmute(owner, muted)
+    passes(1)
     assert bodies(browser) == ["a", "a"]
 
 
