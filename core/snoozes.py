@@ -102,9 +102,12 @@ def _release(seq: int, now: int) -> None:
     if not stored.end(seq, now):
         return
     notification = notifications.one(seq)
-    if notifications.is_replaced(seq) or buttons.is_answered(seq) or is_expired(notification.content, now):
+    is_late = is_expired(notification.content, now)
+    if is_late or notifications.is_replaced(seq) or buttons.is_answered(seq):
         if notification.status == "pending":
             notifications.settle(seq)
+        if is_late:
+            alarms.end([seq], "expired")
         return
     stored.count(seq)
     held_notifications.remove([seq])  # from now on it has not the status of its digest

@@ -251,6 +251,15 @@ def test_it_is_acknowledged_on_the_other_devices_while_it_is_snoozed(owner, brow
     assert bodies(browser)[-1] == "Acknowledged."
 
 
+def test_one_that_repeats_and_has_expired_by_then_is_over_and_makes_room(owner, browser, passes, moved_clock):
+    ids = [ring(owner, expiresAt=moved_clock.ms + 60_500) for _ in range(20)]
+    for id_ in ids:
+        snooze(owner, id_, 60)
+    passes(61)
+    assert {rung(owner, id_)[0] for id_ in ids} == {"expired"} and len(browser.pushes) == 20
+    assert ring(owner)
+
+
 # --- what holds it then ---------------------------------------------------------------------------------------
 
 
