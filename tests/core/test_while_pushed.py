@@ -182,6 +182,16 @@ def test_a_delivery_in_time_counts_and_an_expired_notification_is_not_retried(
     assert len(other.pushes) == 1
 
 
+def test_a_delivery_ends_when_its_notification_expires_and_not_at_its_next_try(
+    service, owner, browser, push_service, moved_clock
+):
+    subscribe(owner, push_service).then(503)
+    sent = send(owner, expiresAt=moved_clock.ms + 10_000)
+    assert (sent["status"], stored(owner, sent)[1]) == ("delivered", ["delivered", "pending"])
+    pass_time(service, moved_clock, 10)
+    assert stored(owner, sent) == ("delivered", ["delivered", "failed"])
+
+
 @pytest.mark.parametrize("answer", [503, 403, 410, 0])
 def test_a_notification_that_expires_before_any_delivery_fails(service, owner, browser, expires, answer):
     browser.then(answer)

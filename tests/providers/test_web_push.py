@@ -114,18 +114,22 @@ def test_a_dead_device_ends_its_pending_deliveries(owner, browser, service, move
     assert [one["status"] for one in owner.listed()] == ["failed", "failed"]
 
 
-def test_an_outcome_that_cannot_be_written_is_answered_as_pending(owner, browser, service, moved_clock, monkeypatch):
+def test_an_outcome_that_cannot_be_written_is_answered_as_pending_and_pushed_again_when_its_lease_ends(
+    owner, browser, hook, service, moved_clock, monkeypatch
+):
     def locked(*_):
         raise WriteFailed("database is locked")
 
     with monkeypatch.context() as patched:
         patched.setattr(Device, "note_outcome", locked)
-        answer = owner.send(headers={"Idempotency-Key": "once"})
+        answer, event = owner.send(headers={"Idempotency-Key": "once"}), hook.post({"message": "full"})
     assert (answer.status_code, answer.json["notification"]["status"]) == (200, "pending")
+    assert (event.status_code, event.json["status"]) == (200, "pending")
     moved_clock.advance(30)
     service.work()
-    assert listed_status(owner) == "delivered"
-    assert [one["notification"]["tag"] for one in browser.messages] == [answer.json["notification"]["id"]] * 2
+    assert [one["status"] for one in owner.listed()] == ["delivered"] * 2
+    ids = [answer.json["notification"]["id"], event.json["notificationId"]]
+    assert sorted(one["notification"]["tag"] for one in browser.messages) == sorted(ids * 2)
 
 
 def test_padding_beyond_what_base64_needs_is_refused(owner, push_service):

@@ -114,8 +114,9 @@ def test_the_line_counts_the_bodys_line_ends(owner):
         assert place(send(owner, "\n" * lines + "{\n}x")) == (lines + 2, 2)
 
 
-def test_the_column_counts_characters_and_not_bytes(owner):
-    assert place(send(owner, '{"é😀": nan}')) == (1, 8)
+@each("value, column", [(b"nan", 8), (b"NaN", 8), (b'"\xff"', 9)])
+def test_the_column_counts_characters_and_not_bytes(owner, value, column):
+    assert place(send(owner, '{"é😀": '.encode() + value + b"}")) == (1, column)
 
 
 @each(
@@ -160,6 +161,11 @@ def test_every_route_with_a_body_takes_nothing_but_a_json_object(owner, path):
 @each("value", [nested(63), nested(63, '{"a":', "}").replace(":}", ":1}"), "[" + nested(62) + ",[]]"])
 def test_64_levels_are_taken(owner, value):
     assert send(owner, bodied(value)).status_code == 200
+
+
+@each("event", [nested(63), '{"a":' + nested(63) + "}"])
+def test_64_levels_of_an_event_are_taken_with_the_object_around_its_array(hook, event):
+    assert hook.post(data=event).status_code == 200
 
 
 @each("levels", [64, 65, 1_000, 100_000])
