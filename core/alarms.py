@@ -189,10 +189,10 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
         stored.note_done(turn.seq, turn.lease)
         return
     accepted = [device for device, answer in tried if answer.outcome is Outcome.DELIVERED]
-    if accepted and turn.alarm.notification.status != "held":  # it did not go out in a digest
-        for device in accepted:
-            deliveries.accept(turn.seq, device.seq, now)
-        notifications.settle(turn.seq)
+    for device in accepted:
+        deliveries.accept(turn.seq, device.seq, now)
+    if accepted:
+        notifications.settle_all([turn.seq])
     alarm = turn.alarm
     fetching.deliver_again(alarm.account_seq, turn.seq, turn.later, alarm.notification.content.expires_at, now)
     is_made = bool(tried or turn.later)

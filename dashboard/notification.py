@@ -29,7 +29,7 @@ def show_notification(notification_id: str) -> Page:
         "notification.html",
         entry=entry,
         **({"this_page": history.part_asked()} if page.is_phone() else history.beside(entry.seq)),
-        deliveries=deliveries.of_notification(entry.digest_seq or entry.seq),
+        deliveries=deliveries.of_notification(entry.delivered_as),
         alike=notifications.entries(alike[:MAX_SHOWN_ALIKE]),
         alike_count=len(alike),
         alarm=stored_alarms.find(entry.seq),

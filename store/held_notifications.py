@@ -131,7 +131,7 @@ SETTLE = (
     "UPDATE notification SET status ="
     " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
     " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
-    " WHERE seq IN (SELECT value FROM json_each(?))"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"  # it may have one, since a repeat
 )
 LEAVE_SNOOZED = (
     "DELETE FROM held WHERE notification_seq = ? AND digest_seq IS NULL"

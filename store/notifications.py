@@ -100,6 +100,7 @@ class Entry(NamedTuple):
     color: str | None
     is_digest: int
     released_at: int | None
+    delivered_as: int  # the notification whose deliveries are also its own: it has its status from there
     digest_seq: int | None  # the digest that released it, or the notification that replaced it while it was held
     in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
@@ -188,8 +189,10 @@ PAGE = (
 )
 LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
 ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
+DELIVERED_AS = "CASE n.status WHEN 'held' THEN coalesce(h.digest_seq, n.seq) ELSE n.seq END"
 SOURCES = {
     "api_key": "k.name",
+    "delivered_as": DELIVERED_AS,
     "digest_seq": "h.digest_seq",
     "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
     "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by AND account_seq = n.account_seq)",
@@ -200,7 +203,7 @@ SOURCES = {
 }
 OF_ALERT = {"alert_id": "CASE WHEN c.what IS NULL THEN l.id END", "alert": "l.name"}
 OF_ALERT |= {name: f"l.{name}" for name in ("icon", "color")}
-DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
+DEVICES = f"(SELECT count(*) FROM delivery WHERE notification_seq = {DELIVERED_AS}"
 OUTCOME = {"accepted": f"{DEVICES} AND {HAS_IT})", "devices": f"{DEVICES} AND status <> 'quiet')"}
 OUTCOME["quiet"] = f"{DEVICES} AND status = 'quiet')"
 BEGUN_HERE = "coalesce(n.released_at, (SELECT created_at FROM notification WHERE seq = h.digest_seq), n.created_at)"
@@ -282,14 +285,15 @@ def newest_seq(account_seq: int) -> int:
 
 ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
 SETTLED = (
-    "UPDATE notification SET status = CASE WHEN"
+    "UPDATE notification AS n SET status = CASE WHEN"
     f" priority = {MIN_PRIORITY} OR EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND {HAS_IT})"
     " THEN 'delivered'"
     f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
 )
 SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
-SETTLE_ALL = (  # after a release in a digest it has the digest's status, whatever becomes of its repeats
-    f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?)) AND status <> 'held'"
+SETTLE_ALL = (  # after a release in a digest it has the digest's status, until a device took a repeat instead
+    f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?))"
+    f" AND (status <> 'held' OR ({STATUS} IN ('pending', 'failed') AND {ANY} 'delivered')))"
 )
 
 

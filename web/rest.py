@@ -346,7 +346,7 @@ def _cursor(seq: int | str) -> str:
 
 def _detail(entry: Entry) -> Payload:
     detail = _shown(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
-    detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
+    detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.delivered_as)]
     caller, other = current().caller, entry.replaced_by
     # a key that may only send must not learn of what others sent
     if other and notifications.find_seq(caller.account_seq, other, own_key(caller)) is not None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.alarms import acknowledge, detail, every, rung
 from tests.support.holding import digest_of, shown
+from tests.support.ntfy_app import add_phone
 from tests.support.rows import each
 
 FIELDS = (
@@ -92,13 +93,34 @@ def test_an_urgent_event_of_a_digest_repeats_as_its_own_notification(owner, hook
     assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
 
 
-def test_a_repeat_does_not_change_the_status_of_an_event_in_a_digest(owner, hook, browser, night, minutes, morning):
-    ids = [post(hook, "down", "web"), post(hook, "full", "disk")]
-    browser.then(503, retry_after="7200")
+@pytest.mark.parametrize("refused, status", [(400, "failed"), (503, "pending")])
+def test_an_event_whose_digest_no_device_has_is_delivered_by_a_repeat(
+    owner, hook, browser, night, minutes, morning, refused, status
+):
+    id_, _ = post(hook), post(hook, "full", tag="disk", priority="normal")
+    browser.then(refused, retry_after="7200")
     morning()
+    assert detail(owner, id_)["status"] == status
     minutes()
-    assert sorted(titles(browser)) == ["MCP - down", "MCP - full"]
-    assert [detail(owner, id_)["status"] for id_ in ids] == ["pending"] * 2
+    found = detail(owner, id_)
+    assert (titles(browser), found["status"]) == (["MCP - down"], "delivered")
+    assert [one["status"] for one in found["deliveries"]] == ["delivered"]
+    acknowledge(owner, id_)
+    assert detail(owner, id_)["status"] == "delivered"
+    assert [one["status"] for one in owner.listed()] == [status, "delivered"]
+
+
+def test_an_event_whose_digest_failed_is_delivered_when_an_app_fetches_its_repeat(
+    owner, hook, browser, night, minutes, morning
+):
+    id_, _ = post(hook), post(hook, "full", tag="disk", priority="normal")
+    browser.then(400).then(400)
+    morning()
+    phone = add_phone(owner)
+    minutes()
+    assert detail(owner, id_)["status"] == "failed"
+    assert [one["title"] for one in phone.poll()] == ["MCP - down"]
+    assert detail(owner, id_)["status"] == "delivered"
 
 
 def test_an_event_resolved_while_held_never_repeats(owner, hook, browser, night, minutes, morning):
