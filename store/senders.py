@@ -190,18 +190,21 @@ WEBHOOK = Query(
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', has_followers='a.has_followers', **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
 )
+COPY = "LEFT JOIN notification_copy c ON c.notification_seq = n.seq"  # it has its sender, another account's
+KEY = "coalesce(n.api_key_seq, CASE c.what WHEN 'key' THEN c.subject_seq END)"
 STORED = Query(
     Owner,
-    f"SELECT {columns(Owner, 'n', key_seq='n.api_key_seq', **OF_ACCOUNT)}"
-    " FROM notification n JOIN account a ON a.seq = n.account_seq WHERE n.seq = ?",
+    f"SELECT {columns(Owner, 'n', key_seq=KEY, **OF_ACCOUNT)}"
+    f" FROM notification n JOIN account a ON a.seq = n.account_seq {COPY} WHERE n.seq = ?",
 )
 SNOOZED_PARTS = {
     "key_seq": "n.api_key_seq",
     "kind": (
-        "CASE WHEN n.alert_seq IS NOT NULL THEN 'alert' WHEN n.api_key_seq IS NOT NULL THEN 'key'"
+        "CASE WHEN c.what IS NOT NULL THEN c.what"
+        " WHEN n.alert_seq IS NOT NULL THEN 'alert' WHEN n.api_key_seq IS NOT NULL THEN 'key'"
         " WHEN b.seq IS NOT NULL THEN 'heartbeat' WHEN r.seq IS NOT NULL THEN 'rule' ELSE 'owner' END"
     ),
-    "sender_seq": "coalesce(n.alert_seq, n.api_key_seq, b.seq, r.seq, 0)",
+    "sender_seq": "coalesce(c.subject_seq, n.alert_seq, n.api_key_seq, b.seq, r.seq, 0)",
     "quiet_hours": QUIET_HOURS_OF_ALERT,
     "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
     "frequency": "'instant'",
@@ -210,7 +213,8 @@ BY_NEITHER = "n.account_seq AND n.api_key_seq IS NULL AND n.alert_seq IS NULL"
 SNOOZED = Query(  # a heartbeat or a rule is known by the tag of what it tells
     SnoozedSender,
     f"SELECT {columns(SnoozedSender, 'n', **SNOOZED_PARTS, **OF_ACCOUNT)}"
-    " FROM notification n JOIN account a ON a.seq = n.account_seq LEFT JOIN alert l ON l.seq = n.alert_seq"
+    f" FROM notification n JOIN account a ON a.seq = n.account_seq {COPY}"
+    " LEFT JOIN alert l ON l.seq = coalesce(n.alert_seq, CASE c.what WHEN 'alert' THEN c.subject_seq END)"
     f" LEFT JOIN heartbeat b ON b.account_seq = {BY_NEITHER} AND n.tag = 'heartbeat ' || b.id"
     f" LEFT JOIN metric_rule r ON r.account_seq = {BY_NEITHER} AND n.tag = 'rule ' || r.id WHERE n.seq = ?",
 )

@@ -254,6 +254,46 @@ def test_a_follower_mutes_what_he_follows_for_himself_alone(service, owner, hook
     assert service.flask("unmute", BOB, "alert:Backups").stdout == "Ended 1 mute of alert:Backups.\n"
 
 
+@pytest.mark.parametrize("how", ["scheduled", "snoozed", "snoozed event"])
+def test_a_mute_of_what_he_follows_holds_what_is_scheduled_or_was_snoozed(
+    owner, hook, bob, phone, passes, moved_clock, how
+):
+    if how == "scheduled":
+        send_at(owner, moved_clock.ms + 60_000)
+    elif how == "snoozed":
+        owner.send(body="later")
+    else:
+        hook.post({"t": "a", "b": "later"})
+    passes(1)
+    id_ = bob.listed()[0]["id"]
+    if how != "scheduled":
+        assert bob.post(f"/notifications/{id_}/snooze", {"forS": 60}).status_code == 200
+    before = len(phone.messages)
+    what = "alert" if how == "snoozed event" else "key"
+    mute(bob, what, followed_id(bob, what), for_s=120)
+    passes(60)
+    assert (detail(bob, id_)["status"], len(phone.messages)) == ("held", before)
+    passes(60)
+    passes(1)
+    assert (detail(bob, id_)["status"], bodies(phone)[before:]) == ("delivered", ["later"])
+
+
+@pytest.mark.parametrize("options, status", [((), "held"), (("--ignore-quiet-hours",), "delivered")])
+def test_his_quiet_hours_hold_a_snoozed_event_unless_the_alert_ignores_them(
+    service, owner, bob, phone, passes, options, status
+):
+    hook = service.alert(*options, name="Door")
+    follow(owner, bob, BOB, "alert", hook.id)
+    hook.post({"message": "open"})
+    passes(1)
+    id_ = bob.listed()[0]["id"]
+    bob.post(f"/notifications/{id_}/snooze", {"forS": 60})
+    account_set(service, "--quiet-hours", "09:00-12:00", email=BOB)  # the clock stands at 10:00
+    passes(60)
+    passes(1)
+    assert detail(bob, id_)["status"] == status
+
+
 def test_a_name_that_the_follower_and_the_owner_gave_needs_an_id(service, hook, bob):
     own = service.alert(email=BOB, name="Backups").id
     refused = service.flask("mute", BOB, "alert:Backups", "1h").stderr
