@@ -102,7 +102,7 @@ def tell(sender: Sender, content: Content, now: int) -> None:
 
 def first_status(found: Receivers, priority: int | None = None) -> str:
     """The status of a notification before its first attempt."""
-    if priority == MIN_PRIORITY:
+    if priority == MIN_PRIORITY or found.is_kept:
         return "delivered"  # it is only for the history
     if found.devices:
         return "pending"

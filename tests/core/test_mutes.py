@@ -90,6 +90,13 @@ def test_what_is_kept_to_the_history_is_delivered_and_never_pushed(service, owne
     assert bodies(browser) == ["b"]
 
 
+def test_what_is_kept_to_the_history_is_delivered_although_the_last_device_is_gone(owner, browser, passes):
+    browser.then(410)
+    assert send(owner) == "failed" == send(owner)
+    mute(owner, mode="history")
+    assert send(owner) == "delivered"
+
+
 @pytest.mark.parametrize("first", ["hold", "history"])
 def test_where_both_apply_it_is_held_and_comes_when_the_hold_ends(service, owner, browser, passes, first):
     hook = service.alert()
