@@ -65,8 +65,8 @@ def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:
 
     It may be in a digest. What was never pushed, because it is held or to be sent later, still is, once.
     """
+    digest_text.leave_pending(account_seq, [seq], why, now)
     deliveries.end([seq], why, now)
-    digest_text.leave_pending(account_seq, [seq])
     if held_notifications.leave_snoozed(seq) or notifications.one(seq).status == "pending":
         notifications.settle(seq)
 

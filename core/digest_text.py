@@ -7,10 +7,10 @@ from bisect import bisect_left
 
 from core.value_text import cut
 from providers.base import shown
-from store import held_notifications, notifications
+from store import deliveries, held_notifications, notifications
 from store.held_notifications import HeldText
 from wire.json_text import json_bytes
-from wire.notification import TITLE_PREFIX, Content
+from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
 
 MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
 MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
@@ -23,10 +23,19 @@ def digest_of(oldest: list[int], count: int) -> Content:
     return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
 
 
-def leave_pending(account_seq: int, seqs: list[int]) -> None:
-    """Leave these notifications out of the digests that a device has still to get; call inside `transaction()`."""
+def leave_pending(account_seq: int, seqs: list[int], why: str, now: int) -> None:
+    """Leave these notifications out of the digests that a device has still to get; call inside `transaction()`.
+
+    Their deliveries are their own from then on. A digest that a device has stays, though nothing is left to push.
+    """
+    if not seqs:
+        return
+    deliveries.take_from_pending_digests(seqs)
     for digest_seq in held_notifications.leave_pending_digests(seqs):
-        leave_out(account_seq, digest_seq)
+        if deliveries.has_any_accepted(digest_seq) and not held_notifications.count_lines(digest_seq):
+            deliveries.end([digest_seq], why, now)
+        else:
+            leave_out(account_seq, digest_seq)
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:
@@ -34,7 +43,9 @@ def leave_out(account_seq: int, digest_seq: int) -> None:
     left = held_notifications.count_lines(digest_seq)
     if left:
         lines = held_notifications.lines(digest_seq, MAX_LINES)
-        notifications.rewrite(account_seq, digest_seq, digest_of(lines, left))
+        highest = held_notifications.highest_priority(digest_seq)
+        priority = None if highest == DEFAULT_PRIORITY else highest
+        notifications.rewrite(account_seq, digest_seq, digest_of(lines, left)._replace(priority=priority))
     else:
         held_notifications.settle_replaced([digest_seq])
         notifications.delete_all(account_seq, [digest_seq])

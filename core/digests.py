@@ -15,7 +15,7 @@ from core.holding import Holds
 from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
 from process.faults import log_fault
-from store import alarms, held_notifications, notifications, scheduled
+from store import alarms, deliveries, held_notifications, notifications, scheduled
 from store import mutes as stored_mutes
 from store.database import transaction
 from store.held_notifications import HeldGroup, HeldOne
@@ -108,6 +108,7 @@ def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) ->
     seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
     priority = None if highest == DEFAULT_PRIORITY else highest
     found = receivers(account_seq, priority, now)
+    deliveries.forget_snoozed(seqs)
     if len(seqs) == 1:
         (pushed,) = seqs
         found = chosen(found, scheduled.chosen_devices(pushed))

@@ -137,9 +137,9 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     if not replaced:
         return
     earlier = [earlier for earlier, _ in replaced]
-    deliveries.end(earlier, REPLACED, now)
     held = [earlier for earlier, status in replaced if status == "held"]
-    digest_text.leave_pending(sender.account_seq, held)
+    digest_text.leave_pending(sender.account_seq, held, REPLACED, now)
+    deliveries.end(earlier, REPLACED, now)
     held_notifications.put_behind(held, seq)
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)

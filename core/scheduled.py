@@ -9,7 +9,7 @@ from core.attempts import is_expired
 from core.devices import chosen
 from core.pieces import in_pieces
 from process import clock
-from store import alarms, held_notifications, notifications
+from store import alarms, deliveries, held_notifications, notifications
 from store import scheduled as queries
 from store.database import transaction
 from store.notifications import NotificationRow
@@ -63,6 +63,7 @@ def deliver(notification: NotificationRow, sender: Sender, there: Receivers, now
         notifications.release(seq, "held", now)
         held_notifications.add(notification, sender)
         return
+    deliveries.forget_snoozed([seq])
     found = chosen(pushed, queries.chosen_devices(seq))
     notifications.release(seq, recording.first_status(found, priority), now)
     recording.begin(notification, found, now, now)

@@ -60,11 +60,11 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
 
 def _end_retries(account_seq: int, entry: Entry, now: int) -> None:
     """Let no device that has it not yet get it, alone or in a digest; if none has it, it is `pending` until then."""
+    why = "It was snoozed before this device had it."
     if entry.digest_seq is not None:
-        deliveries.take_from_pending_digest(entry.seq)
-        digest_text.leave_pending(account_seq, [entry.seq])
+        digest_text.leave_pending(account_seq, [entry.seq], why, now)
         notifications.settle_all([entry.seq])
-    deliveries.end([entry.seq], "It was snoozed before this device had it.", now)
+    deliveries.end([entry.seq], why, now)
 
 
 def snoozed_until(entry: Entry) -> int | None:
@@ -111,7 +111,6 @@ def _release(seq: int, now: int) -> None:
         return
     stored.count(seq)
     held_notifications.remove([seq])  # from now on it has not the status of its digest
-    deliveries.forget_all(seq)
     alarms.begin_anew(seq)
     buttons.extend(seq, now + LIFE_MS)
     sender = find_snoozed_sender(seq)

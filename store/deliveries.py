@@ -125,10 +125,16 @@ END = (
     f"UPDATE delivery SET {ENDED} 'failed' END"
     " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
 )
+FORGET_SNOOZED = (
+    "DELETE FROM delivery WHERE notification_seq IN (SELECT notification_seq FROM snooze"
+    " WHERE notification_seq IN (SELECT value FROM json_each(?)))"
+)
 TAKE_FROM_PENDING_DIGEST = (
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at, answered_at, error)"
     " SELECT h.notification_seq, p.device_seq, p.status, p.attempts, p.next_attempt_at, p.answered_at, p.error"
-    " FROM held h JOIN delivery p ON p.notification_seq = h.digest_seq WHERE h.notification_seq = ?"
+    " FROM held h JOIN notification d ON d.seq = h.digest_seq AND d.is_digest = 1"
+    " JOIN delivery p ON p.notification_seq = h.digest_seq"
+    " WHERE h.notification_seq IN (SELECT value FROM json_each(?))"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
     " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 )
@@ -295,9 +301,14 @@ def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
     run(END, (now, error, json.dumps(list(notification_seqs))))
 
 
-def take_from_pending_digest(notification_seq: int) -> None:
-    """Give a notification the deliveries of its digest, if a device has still to get that."""
-    run(TAKE_FROM_PENDING_DIGEST, (notification_seq,))
+def take_from_pending_digests(notification_seqs: list[int]) -> None:
+    """Give notifications the deliveries of their digests, of those that a device has still to get."""
+    run(TAKE_FROM_PENDING_DIGEST, (json.dumps(notification_seqs),))
+
+
+def has_any_accepted(notification_seq: int) -> bool:
+    """Whether a device has the notification."""
+    return bool(select_number(f"SELECT 1 FROM delivery WHERE notification_seq = ? AND {HAS_IT}", (notification_seq,)))
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
@@ -306,6 +317,6 @@ def forget(device_seq: int, notification_seqs: list[int]) -> None:
     run(FORGET, (device_seq, json.dumps(notification_seqs)))
 
 
-def forget_all(notification_seq: int) -> None:
-    """Delete the deliveries of a notification that is to be delivered again."""
-    run("DELETE FROM delivery WHERE notification_seq = ?", (notification_seq,))
+def forget_snoozed(notification_seqs: list[int]) -> None:
+    """Delete the deliveries of those of these that were snoozed: they are delivered anew."""
+    run(FORGET_SNOOZED, (json.dumps(notification_seqs),))

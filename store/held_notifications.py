@@ -197,6 +197,11 @@ def count_lines(digest_seq: int) -> int:
     return select_number(f"SELECT count(*) {LINES}", (digest_seq,)) or 0
 
 
+def highest_priority(digest_seq: int) -> int | None:
+    """The highest priority of the notifications with a line in the digest that are left."""
+    return select_number(f"SELECT max(priority) {LINES}", (digest_seq,))
+
+
 def put_in_digest(seqs: list[int], digest_seq: int) -> None:
     """Let these, and those that they replaced, have the status of the digest."""
     listed = json.dumps(seqs)

@@ -385,7 +385,7 @@ OLDEST = (
 )
 SIZE = size("title", "body", *TEXTS)
 SIZE_OF = f"SELECT {SIZE} FROM notification WHERE seq = ?"
-REWRITE = f"UPDATE notification SET title = ?, body = ? WHERE seq = ? RETURNING {SIZE}"
+REWRITE = f"UPDATE notification SET title = ?, body = ?, priority = ? WHERE seq = ? RETURNING {SIZE}"
 TITLES = (
     "SELECT id, title FROM notification WHERE account_seq = ?"
     " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
@@ -428,7 +428,7 @@ def find_seqs(account_seq: int, ids: list[str], own_key: int | None = None) -> l
 def rewrite(account_seq: int, seq: int, content: Content) -> None:
     """Give a digest another text."""
     (before,) = run(SIZE_OF, (seq,)).fetchone()
-    (after,) = run(REWRITE, (content.title, content.body, seq)).fetchone()
+    (after,) = run(REWRITE, (content.title, content.body, content.priority, seq)).fetchone()
     notification_days.add_bytes(account_seq, after - before)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from core import digests
 from models import Account
+from store.database import run
 from tests.support.accounts import OWNER
 from tests.support.alarms import detail
 from tests.support.devices import subscribe
@@ -141,6 +142,41 @@ def test_acknowledging_a_replaced_event_leaves_its_replacement_that_is_still_tri
         "down": "delivered",
         "up": "delivered",
     }
+
+
+def test_what_leaves_a_digest_keeps_what_its_devices_said(owner, hook, browser, push_service, night, morning):
+    late = subscribe(owner, push_service)
+    late.then(503)
+    seen, _ = post(hook, "seen"), post(hook, "other")
+    morning()
+    owner.post(f"/notifications/{seen}/acknowledge")
+    assert [one["status"] for one in detail(owner, seen)["deliveries"]] == ["delivered", "failed"]
+    assert by_title(owner) == {"seen": "delivered", "other": "delivered"}
+
+
+def test_a_digest_that_a_device_shows_stays_although_nothing_is_left_to_push(
+    owner, hook, browser, push_service, night, morning, works_at
+):
+    late = subscribe(owner, push_service)
+    late.then(503)
+    ids = [post(hook, "a"), post(hook, "b")]
+    morning()
+    (digest,) = run("SELECT id FROM notification WHERE is_digest = 1").fetchone()
+    for id_ in ids:
+        owner.post(f"/notifications/{id_}/acknowledge")
+    works_at("2026-11-22T09:00")
+    assert shown(browser)[0] == digest_of("a: firing", "b: firing") not in shown(late)
+    assert run("SELECT status FROM notification WHERE id = ?", (digest,)).fetchone() == ("delivered",)
+
+
+def test_a_digest_has_the_priority_of_what_is_left_of_it(owner, hook, browser, night, morning, works_at):
+    browser.then(503)
+    urgent, _ = post(hook, "urgent", priority="urgent"), post(hook, "low", priority="low")
+    morning()
+    owner.post(f"/notifications/{urgent}/acknowledge")
+    works_at("2026-11-22T09:00")
+    (message,) = [one["notification"] for one in browser.messages if "notification" in one["notification"]["title"]]
+    assert message["body"] == "low: firing" and "requireInteraction" not in message
 
 
 def test_a_digest_of_replaced_notifications_alone_is_not_pushed_again(owner, hook, browser, night, morning, works_at):
