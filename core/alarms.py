@@ -61,7 +61,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
 
 
 def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:
-    """Push a notification that is done with no more, even if it is held after a snooze; call inside `transaction()`.
+    """Stop pushing a notification that is done with, even if it is held after a snooze; call inside `transaction()`.
 
     It may be in a digest. What was never pushed, because it is held or to be sent later, still is, once.
     """

@@ -207,7 +207,7 @@ def _attempt(
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     count("notifications", source, notification.status)
-    return Sent(notification, len(found.devices), False, bool(found.quiet) or found.has_pickier)
+    return Sent(notification, len(found.devices), False, bool(found.quiet) or found.is_below_some)
 
 
 def _push_and_settle(

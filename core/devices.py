@@ -41,10 +41,10 @@ def awake(found: Receivers, priority: int | None, time_zone: str, now: int) -> R
     devices = [device for device in found.devices if number >= device.min_priority]
     if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]
-    has_pickier = len(devices) < len(found.devices)
+    is_below_some = len(devices) < len(found.devices)
     quiet = [device for device in devices if device.quiet_hours and is_quiet(device.quiet_hours, time_zone, now)]
     left = [device for device in devices if device not in quiet]
-    return channels.divided(found._replace(devices=left, quiet=tuple(quiet), has_pickier=has_pickier))
+    return channels.divided(found._replace(devices=left, quiet=tuple(quiet), is_below_some=is_below_some))
 
 
 def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:

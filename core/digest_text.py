@@ -17,10 +17,16 @@ MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
 MAX_LINES = MAX_DIGEST_BYTES // MIN_LINE_CHARACTERS
 
 
-def digest_of(oldest: list[int], count: int) -> Content:
-    """The text of a digest of `count` notifications, whose oldest have these seqs."""
+def digest_of(oldest: list[int], count: int, highest: int) -> Content:
+    """The digest of `count` notifications, whose oldest have these seqs, with the highest of their priorities."""
     body = digest_body(held_notifications.texts(oldest, MAX_DIGEST_BYTES + 1), count)
-    return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
+    title = f"{count} notification{'' if count == 1 else 's'}"
+    return Content(title, body, priority=given_priority(highest)).prefixed()
+
+
+def given_priority(priority: int) -> int | None:
+    """The priority as a sender gives it: None is the default."""
+    return None if priority == DEFAULT_PRIORITY else priority
 
 
 def leave_pending(account_seq: int, seqs: list[int], why: str, now: int) -> None:
@@ -32,23 +38,32 @@ def leave_pending(account_seq: int, seqs: list[int], why: str, now: int) -> None
         return
     deliveries.take_from_pending_digests(seqs)
     for digest_seq in held_notifications.leave_pending_digests(seqs):
-        if deliveries.has_any_accepted(digest_seq) and not held_notifications.count_lines(digest_seq):
+        if _is_rewritten(account_seq, digest_seq):
+            continue
+        if deliveries.has_any_accepted(digest_seq):
             deliveries.end([digest_seq], why, now)
         else:
-            leave_out(account_seq, digest_seq)
+            _delete(account_seq, digest_seq)
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:
     """Rewrite a digest that has lost notifications, or delete it if none is left; call inside `transaction()`."""
-    left = held_notifications.count_lines(digest_seq)
-    if left:
+    if not _is_rewritten(account_seq, digest_seq):
+        _delete(account_seq, digest_seq)
+
+
+def _is_rewritten(account_seq: int, digest_seq: int) -> bool:
+    """Give a digest the text and the priority of the lines that are left; returns whether there are any."""
+    count, highest = held_notifications.left_in(digest_seq)
+    if count:
         lines = held_notifications.lines(digest_seq, MAX_LINES)
-        highest = held_notifications.highest_priority(digest_seq)
-        priority = None if highest == DEFAULT_PRIORITY else highest
-        notifications.rewrite(account_seq, digest_seq, digest_of(lines, left)._replace(priority=priority))
-    else:
-        held_notifications.settle_replaced([digest_seq])
-        notifications.delete_all(account_seq, [digest_seq])
+        notifications.rewrite(account_seq, digest_seq, digest_of(lines, count, highest))
+    return count > 0
+
+
+def _delete(account_seq: int, digest_seq: int) -> None:
+    held_notifications.settle_replaced([digest_seq])
+    notifications.delete_all(account_seq, [digest_seq])
 
 
 def digest_body(oldest: list[HeldText], count: int) -> str:

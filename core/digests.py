@@ -10,7 +10,7 @@ from functools import partial
 
 from core import holding, local_time, recording
 from core.devices import chosen, receivers
-from core.digest_text import MAX_LINES, digest_of
+from core.digest_text import MAX_LINES, digest_of, given_priority
 from core.holding import Holds
 from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
@@ -20,7 +20,7 @@ from store import mutes as stored_mutes
 from store.database import transaction
 from store.held_notifications import HeldGroup, HeldOne
 from store.mutes import Mute
-from wire.notification import DEFAULT_PRIORITY, MAX_HOPS
+from wire.notification import MAX_HOPS
 
 MAX_RELEASED = 100_000  # of an account at once: more would keep writers waiting; the rest is the next digest
 
@@ -97,7 +97,7 @@ def _release(account_seq: int, wanted: Callable[[list[HeldGroup], int], list[Hel
         _end(over, now)
         left = [one for one in held if one.notification_seq not in over] if over else held
         hops = held_notifications.hops_of([one.notification_seq for one in left])
-        for is_looped in (False, True):  # what no webhook may get must not keep the others from it
+        for is_looped in (False, True):  # a looped one must not keep the others from webhooks
             if some := [one for one in left if (hops.get(one.notification_seq, 0) >= MAX_HOPS) == is_looped]:
                 _begin(account_seq, some, max(hops.get(one.notification_seq, 0) for one in some) or None, now)
     return len(left)
@@ -106,7 +106,7 @@ def _release(account_seq: int, wanted: Callable[[list[HeldGroup], int], list[Hel
 def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) -> None:
     """Begin the delivery of one held notification, or of several as a digest; call inside `transaction()`."""
     seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
-    priority = None if highest == DEFAULT_PRIORITY else highest
+    priority = given_priority(highest)
     found = receivers(account_seq, priority, now)
     deliveries.forget_snoozed(seqs)
     if len(seqs) == 1:
@@ -115,7 +115,7 @@ def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) ->
         notifications.release(pushed, recording.first_status(found, priority), now)
         held_notifications.remove(seqs)
     else:
-        content = digest_of(seqs[:MAX_LINES], len(seqs))._replace(priority=priority, hops=hops)
+        content = digest_of(seqs[:MAX_LINES], len(seqs), highest)._replace(hops=hops)
         pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)
         alarms.begin(seqs, now)

@@ -59,7 +59,7 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
 
 
 def _end_retries(account_seq: int, entry: Entry, now: int) -> None:
-    """Let no device that has it not yet get it, alone or in a digest; if none has it, it is `pending` until then."""
+    """End the retries of it or of its digest; if no device has it, it is `pending` until the end of the snooze."""
     why = "It was snoozed before this device had it."
     if entry.digest_seq is not None:
         digest_text.leave_pending(account_seq, [entry.seq], why, now)

@@ -302,7 +302,7 @@ def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
 
 
 def take_from_pending_digests(notification_seqs: list[int]) -> None:
-    """Give notifications the deliveries of their digests, of those that a device has still to get."""
+    """Copy the deliveries of digests that a device has still to get to these of their notifications."""
     run(TAKE_FROM_PENDING_DIGEST, (json.dumps(notification_seqs),))
 
 

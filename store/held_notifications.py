@@ -104,13 +104,13 @@ TEXTS = Query(
     f"SELECT {columns(HeldText, 'n', title=f'substr(n.title, 1, {LENGTH})', body=f'substr(n.body, 1, {LENGTH})')}"
     " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq",
 )
-DIGESTS_OF = (
-    "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
+IN_DIGESTS = (
+    "FROM held h JOIN notification d ON d.seq = h.digest_seq"
     " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
 )
+DIGESTS_OF = f"SELECT DISTINCT d.seq {IN_DIGESTS}"
 IN_PENDING_DIGEST = (
-    "SELECT h.notification_seq, h.digest_seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
-    " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
+    f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
 GROUP_OF = (
@@ -192,14 +192,10 @@ def lines(digest_seq: int, limit: int) -> list[int]:
     return select_numbers(f"SELECT notification_seq {LINES} ORDER BY notification_seq LIMIT ?", (digest_seq, limit))
 
 
-def count_lines(digest_seq: int) -> int:
-    """How many notifications with a line in the digest are left."""
-    return select_number(f"SELECT count(*) {LINES}", (digest_seq,)) or 0
-
-
-def highest_priority(digest_seq: int) -> int | None:
-    """The highest priority of the notifications with a line in the digest that are left."""
-    return select_number(f"SELECT max(priority) {LINES}", (digest_seq,))
+def left_in(digest_seq: int) -> tuple[int, int]:
+    """How many notifications with a line in the digest are left, and the highest of their priorities (else 0)."""
+    count, highest = run(f"SELECT count(*), coalesce(max(priority), 0) {LINES}", (digest_seq,)).fetchone()
+    return count, highest
 
 
 def put_in_digest(seqs: list[int], digest_seq: int) -> None:
@@ -235,7 +231,7 @@ def leave_pending_digests(seqs: list[int]) -> set[int]:
 
 
 def leave_snoozed(seq: int) -> bool:
-    """Hold a notification no more that was pushed before and then snoozed; returns whether it was held."""
+    """Stop holding a notification that was pushed before and then snoozed; returns whether it was held."""
     return run(LEAVE_SNOOZED, (seq,)).rowcount > 0
 
 
@@ -253,5 +249,5 @@ HOPS = "SELECT seq, hops FROM notification WHERE hops IS NOT NULL AND seq IN (SE
 
 
 def hops_of(seqs: list[int]) -> dict[int, int]:
-    """Through how many services each of these came that came through one."""
+    """How many services each of these came through, if any."""
     return dict(run(HOPS, (json.dumps(seqs),)).fetchall())

@@ -100,13 +100,13 @@ class Entry(NamedTuple):
     color: str | None
     is_digest: int
     released_at: int | None
-    delivered_as: int  # the notification whose deliveries are also its own: it has its status from there
+    delivered_as: int  # the notification whose deliveries and status are its own: itself, or its digest
     digest_seq: int | None  # the digest that released it, or the notification that replaced it while it was held
     in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
     quiet: int  # how many were not, in their quiet hours
-    least_priority: int | None  # that gets to any of the devices of then, as they are set now; None if there was none
+    least_priority: int | None  # that a device of that time takes, as it is set now; None if there was none
     replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
     is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged

@@ -171,7 +171,7 @@ class Receivers(NamedTuple):
     may_send: bool = True  # whether the account is enabled, and the key that sends is neither revoked nor expired
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
     fallbacks: tuple[ActiveDevice, ...] = ()  # channels that get it only if nothing else has it by then
-    has_pickier: bool = False  # whether there are devices that get nothing of its priority
+    is_below_some: bool = False  # whether its priority is too low for some of the devices
     is_kept: bool = False  # whether a mute keeps it to the history, also from devices that are added later
 
 
