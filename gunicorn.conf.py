@@ -114,6 +114,7 @@ def when_ready(server):
             " With PRINT_SETUP_LINK=1 a start prints a link that creates it, with FIRST_ACCOUNT one for that address."
         )
     database.close()  # a connection must not be used after a fork
+    gc.freeze()  # the worker's collector would write to the memory that both share, and so copy it
 
 
 def first_link():
