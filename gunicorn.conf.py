@@ -11,10 +11,10 @@ from config import VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
 from models import Account
-from process import clock, cpu_affinity, service_lock, start
+from process import clock, cpu_affinity, start
 from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines, JsonLogger
-from store import database, engine
+from store import database, engine, sqlite_lock
 from store.sqlite import copy_before
 from web import request_body
 
@@ -52,7 +52,7 @@ def take_lock(server):
         postgresql_lock.keep(settings.database, lambda: os.kill(os.getpid(), signal.SIGTERM))
         return
     try:
-        service_lock.take(settings.database, settings.local_url, server.log.warning, note=settings.addresses)
+        sqlite_lock.take(settings.database, settings.local_url, server.log.warning, note=settings.addresses)
     except OSError as error:
         raise SystemExit(f"The database {settings.database} cannot be used: {error.strerror}.") from None
 

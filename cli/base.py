@@ -23,9 +23,9 @@ from flask.cli import ScriptInfo
 
 from config import Settings
 from core import accounts
-from process.service_lock import InUse, note_of_service
 from settings.variables import printable
 from store.database import DatabaseError, DatabaseRefused, has_data, patiently
+from store.sqlite_lock import note_of_service
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
 
@@ -113,7 +113,7 @@ def _one_line_errors() -> Iterator[None]:
         raise  # the reader of a pipe has gone: click exits without a message
     except UnicodeError:
         raise click.ClickException("An argument is not valid text.") from None
-    except (Refused, DatabaseError, DatabaseRefused, InUse, OSError) as error:
+    except (Refused, DatabaseError, DatabaseRefused, OSError) as error:
         _give_up_output(error)
         raise click.ClickException(line(_said(_cause(error)))) from None
     except click.ClickException as error:

@@ -9,8 +9,7 @@ from pathlib import Path
 from config import Settings
 from core import server_secret
 from models import Account, Device
-from process import service_lock
-from store import database, sqlite_file
+from store import database, sqlite_file, sqlite_lock
 from store.database import EVERYBODY, ServerUrl, transaction
 from wire.errors import Refused
 
@@ -27,7 +26,7 @@ def prepare(file: Path, settings: Settings) -> bool:
     """Refuse a file that cannot be imported, and a database that a service uses; then lock both.
 
     Call before the database is opened. Returns whether the data directory has a secret already, which then counts as
-    the moving service's. Raises `DatabaseRefused`, `InUse` and `OSError`.
+    the moving service's. Raises `DatabaseRefused` and `OSError`.
     """
     place = settings.database
     if isinstance(place, Path) and file.resolve() == place.resolve():
@@ -42,7 +41,7 @@ def prepare(file: Path, settings: Settings) -> bool:
 def _claim(place: Path | ServerUrl) -> None:
     """Take the lock of a service."""
     if isinstance(place, Path):
-        service_lock.take(place, "pocketbell import", tell=lambda _: None, max_wait_s=0)
+        sqlite_lock.take(place, "pocketbell import", tell=lambda _: None, looks=1)
     else:
         database.claim(place)
 

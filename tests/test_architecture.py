@@ -79,7 +79,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "gunicorn": {"process.connections", "process.gunicorn_worker", "process.http_messages", "process.logs"},
     "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
-    "wsproto": {"process.websocket"},
+    "wsproto": {"web.websocket"},
     "redis": {"process.redis_client"},
     "time": {"process.clock", "providers.transport"},
 }

@@ -39,7 +39,7 @@ def refuse_method() -> Response:
 
 def stream_frames(topics: str) -> Response:
     """GET /{topics}/ws."""
-    from process import websocket
+    from web import websocket
 
     key = request.headers.get("Sec-WebSocket-Key", "")
     asks = request.headers.get("Upgrade", "").lower() == "websocket" and websocket.is_key(key)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from process import service_lock
-from store import database, sqlite, sqlite_file
+from store import database, sqlite, sqlite_file, sqlite_lock
 from store.engine import SCHEMA_VERSION, ServerUrl
 from tests.support import postgresql
 from tests.support.accounts import OWNER
@@ -284,8 +283,8 @@ def test_the_database_itself_is_refused(extreme, tmp_path):
 
 def test_a_database_that_a_service_uses_is_refused(extreme, tmp_path, place):
     where = place("sqlite")
-    service_lock.take(sqlite_path(where), "http://here", tell=pytest.fail)
-    held = service_lock._kept_open.pop()
+    sqlite_lock.take(sqlite_path(where), "http://here", tell=pytest.fail)
+    held = sqlite_lock._kept_open.pop()
     line = said(run_command(tmp_path / "data", "import", extreme, **where))
     os.close(held)
     assert "Another Pocketbell" in line and "stop it first" in line
@@ -293,8 +292,8 @@ def test_a_database_that_a_service_uses_is_refused(extreme, tmp_path, place):
 
 
 def test_a_file_that_a_service_uses_is_refused(extreme, tmp_path, place):
-    service_lock.take(extreme, "http://here", tell=pytest.fail)
-    held = service_lock._kept_open.pop()
+    sqlite_lock.take(extreme, "http://here", tell=pytest.fail)
+    held = sqlite_lock._kept_open.pop()
     line = said(run_command(tmp_path / "data", "import", extreme, **place("sqlite")))
     os.close(held)
     assert "Another Pocketbell" in line and str(extreme) in line

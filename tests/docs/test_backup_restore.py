@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from process.service_lock import note_of_service
+from store.sqlite_lock import note_of_service
 from tests.support import postgresql
 from tests.support.forks import ForkedProgram
 from tests.support.server import ROOT, Server, wait_until

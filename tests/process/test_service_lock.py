@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from process import service_lock
+from store import sqlite_lock
+from store.database import DatabaseRefused
 from tests.support.server import BIN, PATIENCE_S, ROOT, finished, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -71,8 +72,8 @@ def test_services_with_databases_of_their_own_run_beside_each_other(start):
 def test_an_unnamed_holder_of_the_lock_is_just_starting(tmp_path):
     with (tmp_path / "bell.db.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(service_lock.InUse, match=r"Another Pocketbell \(just starting\) is using"):
-            service_lock.take(tmp_path / "bell.db", "", tell=str, max_wait_s=0)
+        with pytest.raises(DatabaseRefused, match=r"Another Pocketbell \(just starting\) is using"):
+            sqlite_lock.take(tmp_path / "bell.db", "", tell=str, looks=1)
 
 
 def test_another_way_to_the_same_file_is_the_same_database_and_sigterm_ends_the_wait_for_it(start, tmp_path):
@@ -108,8 +109,9 @@ def test_the_command_line_and_doctor_know_the_port_of_the_service_that_runs(star
 HOLDER = """
 import sys
 from pathlib import Path
-from process import service_lock
-service_lock.take(Path(sys.argv[1]), "http://127.0.0.1:8000", print)
+from store import sqlite_lock
+from store.database import DatabaseRefused
+sqlite_lock.take(Path(sys.argv[1]), "http://127.0.0.1:8000", print)
 print("has it", flush=True)
 sys.stdin.read()
 """
@@ -125,15 +127,14 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, moved_clock, holder, monkeypatch):
-    monkeypatch.setattr(service_lock, "_pause", lambda: moved_clock.advance(1))
-    told, database = [], tmp_path / "pocketbell.db"
-    begun = moved_clock.monotonic
-    with pytest.raises(service_lock.InUse) as stopped:
-        service_lock.take(database, "", told.append)
+def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, holder, monkeypatch):
+    told, pauses, database = [], [], tmp_path / "pocketbell.db"
+    monkeypatch.setattr(sqlite_lock, "_pause", lambda: pauses.append(sqlite_lock.LOOKS_EVERY_S))
+    with pytest.raises(DatabaseRefused) as stopped:
+        sqlite_lock.take(database, "", told.append)
     who = f"Another Pocketbell (process {holder.pid}, http://127.0.0.1:8000) is using the database {database}"
     assert (told, str(stopped.value)) == ([f"{who}: waiting for it to stop."], f"{who}: stop it first.")
-    assert moved_clock.monotonic - begun == 60
+    assert round(sum(pauses)) == 60
 
 
 def test_the_lock_is_for_its_owner_alone(tmp_path, holder):

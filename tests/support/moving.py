@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager
 
 import config
 from app import create_app
-from process import service_lock
-from store import database, sqlite_file
+from store import database, sqlite_file, sqlite_lock
 from store.engine import ServerUrl
 from tests.support import postgresql
 from tests.support.service import SCRATCH, empty_database
@@ -141,8 +140,8 @@ def run_command(data_dir, *args, **environ):
 
 def free_locks():
     """Free the locks that this process holds as a service would."""
-    while service_lock._kept_open:
-        os.close(service_lock._kept_open.pop())
+    while sqlite_lock._kept_open:
+        os.close(sqlite_lock._kept_open.pop())
     if postgresql.program("initdb"):
         from store import postgresql_lock
 

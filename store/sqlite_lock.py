@@ -1,8 +1,8 @@
 """One service at a time on a database file: a lock file beside it, held as long as a process of the service lives.
 
-The operating system frees the lock however the service ends. The worker inherits it when it is forked, since it may
-outlive its master. Of the command line, only an import takes it; the others read the address of the service there.
-Must not know the database or a setting.
+The operating system frees it however the service ends. The worker inherits it when it is forked, since it may outlive
+its master. Of the command line, only an import takes it; the others read the address of the service there. Must not
+know the tables or a setting.
 """
 
 import fcntl
@@ -11,40 +11,37 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from process import clock
+from store.engine import DatabaseRefused
 
-MAX_WAIT_S = 60.0
+LOOKS = 300  # before it gives up, a fifth of a second apart
 LOOKS_EVERY_S = 0.2
 MAX_HOLDER_BYTES = 1000  # of what the lock file says of its holder
 
 _kept_open = list[int]()  # the lock file: to close it would free the lock
 
 
-class InUse(SystemExit):
-    """Another service has the database. Uncaught, it ends the process with its one line and status 1."""
-
-
 def _pause() -> None:
     threading.Event().wait(LOOKS_EVERY_S)
 
 
-def take(
-    database: Path, address: str, tell: Callable[[str], object], max_wait_s: float = MAX_WAIT_S, note: str = ""
-) -> None:
+def take(database: Path, address: str, tell: Callable[[str], object], looks: int = LOOKS, note: str = "") -> None:
     """Take the lock for this process and its forks, or wait until the service that has it ends.
 
     `tell` is called at once with a sentence about who has it; `address` is what this service tells others of itself,
-    `note` a line for `note_of_service()`. Raises `InUse` after `max_wait_s`, and `OSError`.
+    `note` a line for `note_of_service()`. Raises `DatabaseRefused` after so many `looks`, and `OSError`.
     """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, told, until_s = _lock_file(database), "", clock.monotonic_s() + max_wait_s
-    while holder := _holder(path, f"process {os.getpid()}, {address}\n{note}"):
-        if clock.monotonic_s() >= until_s:
-            raise InUse(f"Another Pocketbell ({holder}) is using the database {database}: stop it first.")
+    path, told = _lock_file(database), ""
+    for look in range(looks):
+        if look:
+            _pause()
+        holder = _holder(path, f"process {os.getpid()}, {address}\n{note}")
+        if not holder:
+            return
         if holder != told:
             tell(f"Another Pocketbell ({holder}) is using the database {database}: waiting for it to stop.")
             told = holder
-        _pause()
+    raise DatabaseRefused(f"Another Pocketbell ({told}) is using the database {database}: stop it first.")
 
 
 def note_of_service(database: Path) -> str:
