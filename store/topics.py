@@ -81,8 +81,12 @@ HAS_IT = (
     " LEFT JOIN alarm r ON r.notification_seq = n.seq"
 )
 WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
-# The device no longer gets notifications that were replaced or came too late, or what came in its quiet hours.
-STILL = "p.status <> 'failed' AND p.status <> 'quiet' AND (n.expires_at IS NULL OR n.expires_at > :now)"
+# The device no longer gets notifications that were replaced or came too late, or what came in its quiet hours; and
+# none while it is held after a snooze.
+STILL = (
+    "p.status <> 'failed' AND p.status <> 'quiet' AND (n.expires_at IS NULL OR n.expires_at > :now)"
+    " AND NOT EXISTS (SELECT 1 FROM held WHERE notification_seq = n.seq AND digest_seq IS NULL)"
+)
 STORED = Query(
     Found,
     f"SELECT * FROM ({HAS_IT} WHERE n.seq IN"

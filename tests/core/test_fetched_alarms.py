@@ -208,3 +208,19 @@ def test_at_the_end_of_a_snooze_a_stream_and_a_poll_have_another_message(owner, 
     assert [one["id"] for one in stream.new()] == [f"{sent}-1"]
     assert [one["id"] for one in android.messages(f"since={sent}")] == [f"{sent}-1"]
     assert android.messages(f"since={sent}-1") == []
+
+
+@pytest.mark.parametrize("more", [{}, {"acknowledge": True}])
+def test_a_mute_holds_what_was_snoozed_back_from_a_stream_and_a_poll(owner, android, moved_clock, more):
+    stream = Stream(android)
+    sent = owner.post("/notifications/send", {"title": "Fire", "body": "out", **more}).json["notification"]["id"]
+    assert [one["id"] for one in stream.new()] == [sent]
+    assert owner.post(f"/notifications/{sent}/snooze", {"forS": 60}).status_code == 200
+    owner.post("/mutes", {"what": "all", "forS": 600, "urgentPasses": False})
+    moved_clock.advance(60)
+    owner.service.work()
+    assert stream.new() == [] and android.messages(f"since={sent}") == []
+    moved_clock.advance(540)
+    owner.service.work()
+    assert [one["id"] for one in stream.new()] == [f"{sent}-1"]
+    assert [one["id"] for one in android.messages(f"since={sent}")] == [f"{sent}-1"]
