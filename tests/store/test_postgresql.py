@@ -406,7 +406,7 @@ def own_server(engine):
 def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_all_is_well(
     own_server, engine, monkeypatch
 ):
-    monkeypatch.setattr(engine, "POOL_WAIT_S", 0.1)
+    monkeypatch.setattr(engine, "POOL_WAIT_S", 0.3)
     directory, url = own_server
     database.open_database(url)
     server_notes.try_writing()
