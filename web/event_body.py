@@ -14,6 +14,7 @@ from web.context import Payload, request
 from web.multipart import MULTIPART
 from web.request_body import FORM
 from wire.errors import Refused
+from wire.ntfy import header_text
 from wire.strict_json import parse_event, replaced_text, without_nul
 
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
@@ -95,6 +96,7 @@ def _refuse_compressed(raw: bytes) -> None:
 
 def _text(raw: bytes) -> Payload:
     """The text as `message`, with a title if a header has one."""
-    title = next((text for name in TITLE_HEADERS if (text := request.headers.get(name))), "")
-    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # how WSGI decodes headers
+    titles = (header_text(name, request.headers.get(name, "")) for name in TITLE_HEADERS)
+    title = next(filter(None, titles), "")
+    titled = {"title": without_nul(title)} if title else {}
     return {**titled, "message": replaced_text(raw)}
