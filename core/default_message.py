@@ -55,7 +55,7 @@ def default_message(payload: Payload, name: str) -> DefaultMessage:
     title, text = _first([top], TITLE_FIELDS), _first([top], BODY_FIELDS)
     url = next(filter(None, (web_address(top[field]) for field in LINK_FIELDS if field in top)), None)
     image = next(filter(None, (image_address(top[field]) for field in PICTURE_FIELDS if field in top)), None)
-    if card or "<http" in text:
+    if card or "<http" in text or top.get("@type") == "MessageCard":
         said = card or cards.Cards()
         text = said.plain(text)
         url, image = url or said.url, image or said.image

@@ -35,6 +35,7 @@ SENDERS = {
                       "facts": [{"name": "Job:", "value": "daily"}]}],
         "potentialAction": [{"@type": "OpenUri", "name": "Open", "targets": [{"os": "default", "uri": "https://b.example"}]}],
     },
+    "Teams MessageCard of text": {"@type": "MessageCard", "title": "Build", "text": "**Failed**<br>[Log](https://ci.example/1)"},
     "Teams Adaptive Card": {
         "type": "message",
         "attachments": [
