@@ -33,7 +33,7 @@ MAX_LOOKED_AT = 500  # objects or values that are looked at
 MAX_EMBEDDED = 100_000  # characters of a text that is read as JSON
 BEGINS_AS_JSON = re.compile(r"\s*(?:\{\s*[\"}]|\[\s*[\[{\"])")
 UNREADABLE = re.compile(r"https?://|[^\s,]{40}")
-RAW_JSON = re.compile(r"\{\s*\"|\[\s*\{")
+NO_WORDS = re.compile(r"\{\s*\"|\[\s*\{|data:[\w/]+;base64")  # JSON, or a file in an address
 
 Payload = dict[str, Any]
 
@@ -164,10 +164,10 @@ def _lines(event: Payload, shown: tuple[str | None, ...], path: str, levels: int
 
 
 def _line(value: Any) -> str:
-    """A scalar, or an array of scalars, in one line; empty for an empty value, null or JSON."""
+    """A scalar, or an array of scalars, in one line; empty for an empty value, null, JSON or a file."""
     if isinstance(value, list):
         return ", ".join(text for item in value[:MAX_LINES] if not isinstance(item, list) and (text := _line(item)))
     if isinstance(value, str):
         text = " ".join(value[: MAX_LINE * 2].split())
-        return "" if RAW_JSON.search(text) else cut(text, MAX_LINE)
+        return "" if NO_WORDS.search(text) else cut(text, MAX_LINE)
     return scalar_text(value) if isinstance(value, (bool, int, Number)) else ""

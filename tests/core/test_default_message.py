@@ -60,7 +60,7 @@ def test_title_and_body_are_looked_for_at_the_top_and_one_level_down(payload, ti
         ({"a": [{"b": 1}, {"b": 2}], "c": ["x", "y", None]}, "c: x, y a.b: 1"),
         ({"a": {"b": {"c": {"d": 5}}, "x": []}}, "a.b.c.d: 5"),
         ({"url": "ftp:x", "at": "http://x", "b": "f" * 40, "c": 2}, "url: ftp:x c: 2 at: http://x b: " + "f" * 40),
-        ({"a": '[{"b": 1}]', "c": '{"broken', "d": 1}, "d: 1"),
+        ({"a": '[{"b": 1}]', "c": '{"broken', "d": 1, "e": "data:image/jpeg;base64,/9j/"}, "d: 1"),
         ({"a": "x" * 1_000}, f"a: {'x' * 199}…"),
         ({f"k{place}": place for place in range(100)}, " ".join(f"k{place}: {place}" for place in range(MAX_LINES))),
     ],
