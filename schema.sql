@@ -319,6 +319,7 @@ CREATE TABLE alarm (
 ) STRICT;
 CREATE INDEX alarm_waiting ON alarm (account_seq) WHERE state = 'waiting';
 CREATE INDEX alarm_due ON alarm (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX alarm_acknowledged ON alarm (account_seq, acknowledged_at) WHERE acknowledged_at IS NOT NULL;
 
 -- Notifications that are pushed again at a time that their owner chose.
 CREATE TABLE snooze (

@@ -154,7 +154,8 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
         body = acknowledged_on(alarm.device, alarm.by)
         seen = notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
         notification = notification._replace(content=seen)
-        devices = [device for device in devices if device.seq != alarm.device_seq]
+        shown_on = {*deliveries.devices_with(notification.seq)} - {alarm.device_seq}
+        devices = [device for device in devices if device.seq in shown_on]
     buttons.add(notification, devices, now)  # a device may be new, or got the notification in a digest
     pushed = fetching.pushed_to(devices)
     attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in pushed]

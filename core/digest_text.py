@@ -40,7 +40,7 @@ def leave_pending(account_seq: int, seqs: list[int], why: str, now: int) -> None
     for digest_seq in held_notifications.leave_pending_digests(seqs):
         if _is_rewritten(account_seq, digest_seq):
             continue
-        if deliveries.has_any_accepted(digest_seq):
+        if deliveries.devices_with(digest_seq):
             deliveries.end([digest_seq], why, now)
         else:
             _delete(account_seq, digest_seq)

@@ -39,7 +39,7 @@ class Subscription:
         self.waiting = deque(stored(subscribed, wanted, now))
         self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
         self.known = dict.fromkeys(map(_mark, self.waiting))  # messages that were written or wait for it
-        self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
+        self.repeating = set[int]()  # seqs of notifications with a repeat that may yet be the last
         for topic in subscribed:  # a repeating notification comes with its next repeat
             for found in found_topics.begun(topic.device, AFTER_ALL, AFTER_ALL, (), now):
                 if found.seq <= self.after[topic.device.account_seq]:  # the first look finds newer ones

@@ -59,6 +59,7 @@ OF_NOTIFICATION = Query(
     " JOIN device d ON d.seq = p.device_seq"
     " WHERE p.notification_seq = ? ORDER BY d.seq",
 )
+DEVICES_WITH = f"SELECT device_seq FROM delivery WHERE notification_seq = ? AND {HAS_IT}"
 LATEST_ON = (
     "SELECT n.title FROM (SELECT seq, title FROM notification WHERE account_seq = ?"
     " ORDER BY seq DESC LIMIT 500) n JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = ?"
@@ -306,9 +307,9 @@ def take_from_pending_digests(notification_seqs: list[int]) -> None:
     run(TAKE_FROM_PENDING_DIGEST, (json.dumps(notification_seqs),))
 
 
-def has_any_accepted(notification_seq: int) -> bool:
-    """Whether a device has the notification."""
-    return bool(select_number(f"SELECT 1 FROM delivery WHERE notification_seq = ? AND {HAS_IT}", (notification_seq,)))
+def devices_with(notification_seq: int) -> list[int]:
+    """The devices (their seqs) that have the notification."""
+    return select_numbers(DEVICES_WITH, (notification_seq,))
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:

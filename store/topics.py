@@ -84,7 +84,8 @@ WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND s
 # The device no longer gets notifications that were replaced or came too late, or what came in its quiet hours; and
 # none while it is held after a snooze.
 STILL = (
-    "p.status <> 'failed' AND p.status <> 'quiet' AND (n.expires_at IS NULL OR n.expires_at > :now)"
+    "p.status <> 'failed' AND p.status <> 'quiet' AND n.replaced_by IS NULL"
+    " AND (n.expires_at IS NULL OR n.expires_at > :now)"
     " AND NOT EXISTS (SELECT 1 FROM held WHERE notification_seq = n.seq AND digest_seq IS NULL)"
 )
 STORED = Query(
@@ -101,6 +102,7 @@ BEGUN_SINCE = Query(
     Found,  # whatever the clock says: it may have been set back
     f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
+    " UNION SELECT notification_seq FROM alarm WHERE account_seq = :account AND acknowledged_at >= :since"
     f" UNION {WAITING} UNION SELECT value FROM json_each(:also))"
     f" AND {STILL} ORDER BY begun_at, n.seq",
 )
@@ -141,7 +143,7 @@ def stored(device: FetchingDevice, since: int, after: int, pending: int, now: in
 
 
 def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], now: int) -> list[Found]:
-    """The notifications for the device with a seq beyond `after` or released at `since` or later.
+    """The notifications for the device with a seq beyond `after`, or released or acknowledged at `since` or later.
 
     Repeating ones are included, and those with the seqs `also`.
     """

@@ -224,3 +224,30 @@ def test_a_mute_holds_what_was_snoozed_back_from_a_stream_and_a_poll(owner, andr
     owner.service.work()
     assert [one["id"] for one in stream.new()] == [f"{sent}-1"]
     assert [one["id"] for one in android.messages(f"since={sent}")] == [f"{sent}-1"]
+
+
+@pytest.mark.parametrize("more", [{}, {"acknowledge": {"everyS": 60, "forS": 60}}])
+def test_what_does_not_or_no_longer_repeat_is_acknowledged_on_a_stream_and_in_a_poll_too(
+    owner, android, moved_clock, more
+):
+    stream = Stream(android)
+    sent = owner.post("/notifications/send", {"title": "Fire", "body": "out", **more}).json["notification"]["id"]
+    assert [one["id"] for one in (*stream.new(), *android.poll())] == [sent, sent]
+    moved_clock.advance(3600)
+    owner.service.work()
+    assert (stream.new(), android.poll()) == ([], [])
+    owner.post(f"/notifications/{sent}/acknowledge")
+    assert [one["id"] for one in (*stream.new(), *android.poll())] == [f"{sent}-a", f"{sent}-a"]
+
+
+def test_what_is_replaced_while_it_is_held_after_its_snooze_comes_no_more(owner, android, moved_clock):
+    stream = Stream(android)
+    sent = owner.post("/notifications/send", {"title": "Fire", "body": "out", "tag": "a"}).json["notification"]["id"]
+    assert [one["id"] for one in (*stream.new(), *android.poll())] == [sent, sent]
+    owner.post(f"/notifications/{sent}/snooze", {"forS": 60})
+    owner.post("/mutes", {"what": "all", "forS": 600})
+    moved_clock.advance(60)
+    owner.service.work()
+    owner.post("/notifications/send", {"title": "Fire", "body": "again", "tag": "a"})
+    owner.service.work()
+    assert (stream.new(), android.poll()) == ([], [])
