@@ -164,10 +164,12 @@ class _Carrier:
         assert exchange  # noqa: S101
         if exchange.request.method != "POST":
             self.handle.unsetopt(_libcurl().CUSTOMREQUEST)
-        if code in (0, TOO_LONG):
-            exchange.reply.status, exchange.reply.failure = self.handle.getinfo(_libcurl().RESPONSE_CODE), None
+        reply, status = exchange.reply, self.handle.getinfo(_libcurl().RESPONSE_CODE)
+        is_accepted = 200 <= status < 300 and reply.head[-1:] == [b"\r\n"]  # whatever became of the body
+        if code in (0, TOO_LONG) or is_accepted:
+            reply.status, reply.failure = status, None
         else:
-            exchange.reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
+            reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
         return exchange
 
 
@@ -224,8 +226,9 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
         for carrier in running.values():
             _thread.has_lost_one = True
             multi.remove_handle(carrier.handle)
-        if _thread.has_lost_one:
-            _thread.__dict__.clear()  # libcurl would send the next requests over a lost or silent connection, too
+        if _thread.has_lost_one:  # libcurl would send the next requests over a lost or silent connection, too
+            del multi
+            _close_elsewhere()
     return [exchange.reply for exchange in exchanges]
 
 
@@ -279,6 +282,13 @@ def _connections() -> Any:
         _thread.multi = pycurl.CurlMulti()
         _thread.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
     return _thread.multi
+
+
+def _close_elsewhere() -> None:
+    """Let another thread close this one's connections: libcurl waits meanwhile for a DNS that does not answer."""
+    lost = _thread.__dict__.copy()
+    _thread.__dict__.clear()
+    threading.Thread(target=lost.clear, daemon=True).start()
 
 
 def _open_public_socket(purpose: int, address: Any) -> Any:

@@ -1,5 +1,6 @@
 """The transport: many requests at once, one deadline, public addresses alone, no redirects, nothing sent twice."""
 
+import socket
 import ssl
 import threading
 import time
@@ -84,6 +85,26 @@ def test_an_answer_is_read_up_to_16_kilobytes():
     with listening(flood) as listener:
         (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
     assert (reply.status, reply.headers["retry-after"], len(reply.body) <= 16_384) == (503, "7", True)
+
+
+@each(
+    "head, rest, is_open, status",
+    [
+        ("200 OK\r\nContent-Length: 9\r\n\r\n", "part", False, 200),
+        ("200 OK\r\nContent-Length: 9\r\n\r\n", "part", True, 200),
+        ("200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "no number\r\n", False, 200),
+        ("503 Busy\r\nContent-Length: 9\r\n\r\n", "part", False, 0),
+    ],
+)
+def test_an_acceptance_counts_by_its_whole_head_whatever_becomes_of_the_body(head, rest, is_open, status):
+    def accept(connection, number):
+        read_request(connection)
+        connection.sendall(f"HTTP/1.1 {head}{rest}".encode())
+        is_open or connection.shutdown(socket.SHUT_RDWR)
+
+    with listening(accept) as listener:
+        (reply,) = send_all([post(listener.url)], timeout_s=0.4 if is_open else PLENTY_S)
+    assert (reply.status, reply.failure is None) == (status, status == 200)
 
 
 def test_a_kept_connection_that_closes_without_an_answer_is_not_tried_again():

@@ -16,6 +16,7 @@ from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
 from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
 from tests.support.rows import each
+from tests.support.server import wait_until
 from tests.support.webhooks import at_once
 
 LATE_S = 10.0  # on a machine that has much else to do
@@ -213,7 +214,7 @@ def test_one_that_speaks_of_a_refusal_itself_is_not_repeated(apns, to):
     assert (len(phone.pushes), apns.duplicates) == (1, 0)
 
 
-@pytest.mark.parametrize("head", [b"HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n", b""], ids=["body", "head"])
+@pytest.mark.parametrize("head", [b"HTTP/1.1 503 Busy\r\nContent-Length: 1000\r\n\r\n", b""], ids=["body", "head"])
 def test_one_whose_answer_speaks_of_a_refusal_is_not_repeated(authority, head):
     came = []
 
@@ -275,6 +276,25 @@ def test_a_connection_that_takes_too_long_is_given_up_before_the_deadline(monkey
         (reply,) = send_all([Request(f"https://127.0.0.1:{listener.port}/push", {}, b"body", True)], PLENTY_S)
         assert time.monotonic() - began < PLENTY_S
     assert (reply.status, reply.failure) == (0, "it did not answer in time")
+
+
+def test_lost_connections_are_closed_by_another_thread_since_a_silent_dns_delays_that(monkeypatch):
+    class Connections:
+        def __init__(self, multi):
+            self.multi = multi
+
+        def __getattr__(self, name):
+            return getattr(self.multi, name)
+
+        def __del__(self):
+            closed_by.append(threading.get_ident())
+
+    closed_by, multi = [], transport._connections()
+    monkeypatch.setattr(transport._thread, "multi", Connections(multi))
+    with listening(ignore) as listener:
+        send_all([Request(f"https://127.0.0.1:{listener.port}/push", {}, b"body", True)], 0.1)
+    wait_until(lambda: closed_by)
+    assert closed_by != [threading.get_ident()]
 
 
 def test_a_late_answer_counts_as_no_answer(apns, to):
