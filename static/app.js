@@ -35,6 +35,17 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The same button again, as of a double click, sends nothing while the answer to its first press is on its way.
+const ON_ITS_WAY_MS = 10000;
+let sent = {};
+
+addEventListener("submit", (event) => {
+  const { target, submitter, timeStamp } = event;
+  if (submitter === sent.submitter && timeStamp < sent.until) event.preventDefault();
+  else if (target.method === "post") setTimeout(() => { if (!event.defaultPrevented) sent = { submitter, until: timeStamp + ON_ITS_WAY_MS }; });
+});
+for (const what of ["input", "pageshow"]) addEventListener(what, () => { sent = {}; }); // another text, or the page again
+
 const SUBSCRIBE_LIMIT_MS = 20000;
 const TRYING_AFTER_MS = 4000;
 

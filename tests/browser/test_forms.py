@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import said
+from tests.support.browser import said, until
 
 
 def test_the_time_zone_is_saved_when_it_changes(owners_page, site):
@@ -55,3 +55,17 @@ def test_an_unfolded_row_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page,
         expect(button).to_be_visible()
         close()
         expect(button).to_be_hidden()
+
+
+def test_a_button_that_is_pressed_twice_sends_its_form_once(owners_page, site):
+    requests = []
+    owners_page.goto(f"{site.base}/app/ring")
+    owners_page.route("**/app/ring", lambda route: requests.append(route))
+    for label in ("Title", "Text"):
+        owners_page.get_by_label(label, exact=True).fill("Dinner")
+    button = owners_page.get_by_role("button", name="Ring").bounding_box()
+    for _ in range(2):
+        owners_page.mouse.click(button["x"] + 9, button["y"] + 9)
+    until(lambda: requests, owners_page)[0].continue_()
+    expect(owners_page.get_by_role("heading", name="Dinner", level=1)).to_be_visible()
+    assert len(requests) == 1
