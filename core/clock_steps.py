@@ -7,7 +7,7 @@ makes the times that the others wrote early, and none late. Must not know reques
 import json
 
 from process import clock
-from store import alarms, deliveries, server_notes
+from store import alarms, deliveries, fallbacks, server_notes
 from store.database import EVERYBODY, transaction
 
 STEP_MS = 2_000  # a smaller step is the clock's usual correction
@@ -25,7 +25,7 @@ def reset() -> None:
 
 
 def follow(now: int) -> None:
-    """Bring attempts and repeats forward if the wall clock was set back since the last look."""
+    """Bring attempts, repeats and fallbacks forward if the wall clock was set back since the last look."""
     global _difference_ms
     now_s = clock.monotonic_s()
     difference_ms = now - int(now_s * 1000)
@@ -34,6 +34,7 @@ def follow(now: int) -> None:
         if by_ms > STEP_MS:
             deliveries.bring_forward(by_ms)
             alarms.bring_forward(by_ms)
+            fallbacks.bring_forward(by_ms)
     _difference_ms = difference_ms
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import run
+from store.database import run, transaction
 from store.enabled import OF_ENABLED
 from store.notifications import HAS_IT
 from store.rows import Query, columns, select_numbers
@@ -76,3 +76,10 @@ def due_accounts(now: int) -> list[tuple[int, int]]:
 def due(account_seq: int, now: int, limit: int) -> list[int]:
     """At most `limit` notifications (their seqs) of the account for which a fallback's time has come."""
     return select_numbers(DUE, (account_seq, now, limit))
+
+
+def bring_forward(by_ms: int) -> None:
+    """Make the times of all fallbacks earlier, one account after the other."""
+    for (account_seq,) in run("SELECT DISTINCT account_seq FROM fallback").fetchall():
+        with transaction(account_seq):
+            run("UPDATE fallback SET due_at = due_at - ? WHERE account_seq = ?", (by_ms, account_seq))

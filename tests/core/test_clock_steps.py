@@ -6,19 +6,21 @@ from core import clock_steps
 from process import clock
 from store import database, deliveries, server_notes
 from tests.support.alarms import ring
+from tests.support.channels import add_webhook
 from tests.support.tables import query
 from tests.support.times import HOUR_S
 
 
 @pytest.fixture
 def pending(service, owner, browser, moved_clock):
-    """Answers with when the retry and the repeat of a notification are due."""
+    """Answers with when the retry, the repeat and the fallback of a notification are due."""
+    add_webhook(owner)
     browser.then(503)
     ring(owner)
 
     def due():
-        ((alarm_due_at,),) = query(service, "SELECT next_at FROM alarm")
-        return deliveries.next_due_at(), alarm_due_at
+        ((alarm_due_at, fallback_due_at),) = query(service, "SELECT next_at, due_at FROM alarm, fallback")
+        return deliveries.next_due_at(), alarm_due_at, fallback_due_at
 
     return due
 
@@ -75,7 +77,7 @@ def test_each_step_counts_also_back_to_where_the_clock_was(pending, processes, m
         moved_clock.advance(1)
         set_back(moved_clock, -HOUR_S)
         look(processes)
-    assert moved(before, pending()) == [3 * HOUR_S, 3 * HOUR_S]
+    assert moved(before, pending()) == [3 * HOUR_S] * 3
 
 
 def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, processes, moved_clock):
@@ -89,7 +91,7 @@ def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, proces
     look(restarted)
     set_back(moved_clock, HOUR_S)
     look(restarted)
-    assert moved(before, pending()) == [HOUR_S, HOUR_S]
+    assert moved(before, pending()) == [HOUR_S] * 3
 
 
 def test_small_corrections_of_the_clock_move_no_due_times(pending, processes, moved_clock):
@@ -115,7 +117,7 @@ def test_a_step_that_cannot_be_noted_is_followed_when_it_can(pending, processes,
             with pytest.raises(database.WriteFailed):
                 one.look()
     look(processes)
-    assert moved(before, pending()) == [HOUR_S, HOUR_S]
+    assert moved(before, pending()) == [HOUR_S] * 3
 
 
 def test_each_machine_follows_its_own_clock_and_few_are_remembered(pending, processes, moved_clock, monkeypatch):
@@ -126,7 +128,7 @@ def test_each_machine_follows_its_own_clock_and_few_are_remembered(pending, proc
         look(processes)
         set_back(moved_clock, -HOUR_S)
         look(processes)
-    assert moved(before, pending()) == [25 * HOUR_S] * 2
+    assert moved(before, pending()) == [25 * HOUR_S] * 3
     assert len(clock_steps.json.loads(server_notes.find(clock_steps.NOTE))) == clock_steps.MAX_MACHINES
 
 
