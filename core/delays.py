@@ -68,8 +68,9 @@ def _time_of_day(words: str, zone: str, now: int) -> int | None:
         return None
     hour_minute = _hour_minute(clock) if clock else None
     weekday = day["weekday"] if day else None
-    ahead = (WEEKDAYS.index(weekday[:3]) - local_time.weekday(now, zone)) % 7 if weekday else 0
-    ahead += bool(day and "tomorrow" in day[0])
+    ahead = int("tomorrow" in words)
+    if weekday:  # "next Friday" is never today
+        ahead = (WEEKDAYS.index(weekday[:3]) - local_time.weekday(now, zone)) % 7 or 7 * ("next" in words)
     at = local_time.at_clock(now, ahead, hour_minute, zone)
     if at > now or (day and not weekday):
         return at

@@ -196,10 +196,14 @@ def weekday(at: int, zone: str) -> int:
 
 
 def at_clock(now: int, days: int, hour_minute: tuple[int, int] | None, zone: str) -> int:
-    """The time `days` calendar days after `now` in `zone`, at that time of day (None: the same as now); in ms."""
+    """The time `days` calendar days after `now` in `zone`, at that time of day (None: the same as now); in ms.
+
+    If it comes twice that day, it is the first time that is not past.
+    """
     local = _local(now, zone)
-    clock = time(*hour_minute) if hour_minute else local.time()
-    return _clock_at(local.date() + timedelta(days=days), clock, zone)
+    day, clock = local.date() + timedelta(days=days), time(*hour_minute) if hour_minute else local.time()
+    once, again = (_clock_at(day, clock.replace(fold=fold), zone) for fold in (0, 1))
+    return once if once > now else again
 
 
 def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> Counter[str]:

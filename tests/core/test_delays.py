@@ -45,6 +45,7 @@ ALIKE = {
     "friday 10 AM": "2021-12-10T15:00",
     "Friday": "2021-12-17T14:00",
     "next Monday": "2021-12-13T14:00",
+    "next Friday 10am": "2021-12-17T15:00",
 }
 
 
@@ -59,6 +60,7 @@ def test_a_delay_is_a_unix_time_a_duration_a_time_of_day_or_a_day(words, at):
         ("2:30am", "2026-03-28T20:00", "2026-03-29T01:30"),  # left out that night: an hour later by the clock
         ("tomorrow, 10am", "2026-03-28T10:00", "2026-03-29T08:00"),
         ("2:30am", "2026-10-24T20:00", "2026-10-25T00:30"),  # twice that night: the first
+        ("2:45am", "2026-10-25T01:30", "2026-10-25T01:45"),  # half an hour of the second one is past
         ("tomorrow", "2026-10-24T10:00", "2026-10-25T11:00"),  # the same time of day
         ("1 day", "2026-10-24T10:00", "2026-10-25T10:00"),  # 24 hours
     ],
