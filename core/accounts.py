@@ -200,13 +200,14 @@ def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None
 
     def make() -> None:
         with transaction(account.seq):
+            counted_in = (Account.with_seq(account.seq) or account).time_zone  # another change may have been first
             Account.change(account.seq, time_zone=zone)
             for beat in heartbeats.of_account(account.seq):
                 if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > now:
                     heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, now), now)
             left = counts + notification_days.count_by_quarter_hour(account.seq, begin, newest, AFTER_ALL)
             counted = Counter(notification_days.since(account.seq, first_day))
-            deleted = counted - local_time.count_by_day(left, account.time_zone)
+            deleted = counted - local_time.count_by_day(left, counted_in)
             days = local_time.count_by_day(left, zone) + deleted
             notification_days.replace_since(account.seq, first_day, days)
 
