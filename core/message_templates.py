@@ -34,12 +34,12 @@ MAX_KEPT_TEMPLATES = 200
 MAX_KEPT_CHARACTERS = 1_000  # of a template that is kept as it was read
 GUESS_WORK = 200_000  # comparing two texts costs about the product of their lengths
 
-# Possessive quantifiers never backtrack. A `{{` inside a placeholder starts a new one, except in quotes after a bar;
-# at most three openings can claim one quoted region, so matching is linear.
+# Possessive quantifiers and atomic groups never backtrack. A `{{` inside a placeholder starts a new one, except in
+# quotes after a bar; at most three openings can claim one quoted region, so matching is linear.
 PLACEHOLDER = re.compile(
     r"""\{\{(?!\{)
-    (?P<path> (?: [^{}|]++ | \{(?!\{) | \}(?!\}) )*+ )
-    (?P<filters> (?: \| (?: [^{}|"']++ | "[^"]*+" | '[^']*+' | \{(?!\{) | \}(?!\}) )*+ )*+ )
+    (?P<path> (?> (?: [^{}|]++ | \{(?!\{) | \}(?!\}) )* ) )
+    (?P<filters> (?> (?: \| (?: [^{}|"']++ | "[^"]*+" | '[^']*+' | \{(?!\{) | \}(?!\}) )* )* ) )
     \}\}""",
     re.VERBOSE,
 )
@@ -50,10 +50,10 @@ WRITTEN_ALTERNATIVE = rf" {WRITTEN_ARGUMENT} (?= \s*+ (?: [,|] | \Z ) ) | {OTHER
 ALTERNATIVE = re.compile(WRITTEN_ALTERNATIVE, re.VERBOSE)
 FILTER = re.compile(
     rf"""\| \s*+ (?P<name> [^\s|:"']*+ ) \s*+
-    (?: : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )?+ ) \s*+ (?=\||\Z)
-      | : \s*+ (?P<other> {OTHER_ARGUMENT} (?: , \s*+ (?: {WRITTEN_ALTERNATIVE} ) \s*+ )*+ )
-        (?=\||\Z) )?+
-    (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
+    (?> : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )? ) \s*+ (?=\||\Z)
+      | : \s*+ (?P<other> {OTHER_ARGUMENT} (?> (?: , \s*+ (?: {WRITTEN_ALTERNATIVE} ) \s*+ )* ) )
+        (?=\||\Z) )?
+    (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )* )""",
     re.VERBOSE,
 )
 WRITABLE = re.compile(r"(?!\s)[^{}|\r\n]+(?<!\s)")  # a path that a template can hold

@@ -64,8 +64,8 @@ PRIORITY_NUMBERS = PRIORITIES | {"default": DEFAULT_PRIORITY, "max": MAX_PRIORIT
 PRIORITY_NUMBERS |= {str(number): number for number in PRIORITIES.values()}
 OF_BROWSERS = re.compile(r"u=\d\b.*|i\b.*")  # the header Priority of RFC 9218
 ENCODED_WORD = r"=\?[\w-]+\?[bq]\?[^?\s]*\?="
-ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*+", re.I | re.ASCII)
-WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*+", re.DOTALL)  # of a JSON string, perhaps cut
+ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*", re.I | re.ASCII)
+WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*", re.DOTALL)  # of a JSON string, perhaps cut
 CHARSETS = ("utf-8", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")  # others are slow, or no text at all
 
 CODES: Mapping[int, int] = {400: 40000, 401: 40101, 403: 40301, 404: 40401, 413: 41301, 429: 42901, 500: 50001}

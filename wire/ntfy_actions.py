@@ -12,8 +12,8 @@ from wire.strict_json import parse_json
 
 PLACES = ("action", "label", "url")
 SECTION = re.compile(
-    r"\s*+(?:([-.\w]++)\s*+=\s*+)?+"  # a key
-    r"""(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|(?!["'])([^,;]*+))"""  # a value
+    r"\s*+(?>(?:([-.\w]++)\s*+=\s*+)?)"  # a key
+    r"""(?:"((?:[^"\\]++|\\.)*)"|'((?:[^'\\]++|\\.)*)'|(?!["'])([^,;]*+))"""  # a value
     r"\s*([,;]|\Z)",
     re.ASCII | re.DOTALL,
 )

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wire.errors import Refused
@@ -24,15 +24,12 @@ ALL_ZERO = bytes.maketrans(b"123456789E", b"000000000e")
 LONG_INTEGER = b"0" * (MAX_INTEGER_DIGITS + 1)
 GREAT_EXPONENT = b"e000"
 MINUS_ZERO = re.compile(r"-0(?![.eE])")
-STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*"'
 SQUARE = bytes.maketrans(b"{}", b"[]")
 NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
-NUMBER = r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
-STORABLE_ESCAPE = (  # no NUL; surrogates in pairs
-    r'\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB]..\\u[dD][c-fC-F]..)'
-)
-BEFORE_UNSTORABLE = re.compile(rf"(?:[^\\]++|{STORABLE_ESCAPE})*+", re.DOTALL)
-UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
+NUMBER = r"-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?"
+HIGH, LOW = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))  # surrogates
+UNSTORABLE = re.compile(rf"\\u0000|{HIGH}(?!{LOW})|(?<!{HIGH}){LOW}")  # in a text without escaped backslashes
 
 # All that can be wrong in JSON that the decoder takes, or in what it has read before it stops.
 TOKEN = re.compile(
@@ -107,19 +104,21 @@ def _has_great_number(text: str) -> bool:
 
 
 def _is_storable(text: str) -> bool:
-    return "\\" not in text or "\\u" not in text or BEFORE_UNSTORABLE.fullmatch(text) is not None
+    return "\\u" not in text or next(_unstorable(text), None) is None
+
+
+def _unstorable(text: str) -> Iterator[re.Match[str]]:
+    """The escapes of JSON that cannot be stored: NUL and lone surrogates."""
+    return UNSTORABLE.finditer(text.replace(r"\\", "  "))
 
 
 def _made_storable(text: str) -> str:
     """The text with U+FFFD for escapes that cannot be stored; its length stays, so that places are right."""
     parts, start = list[str](), 0
-    while True:
-        end = _storable_end(text, start)
-        parts.append(text[start:end])
-        if not UNSTORABLE.match(text, end):  # the end of the text, or not an escape at all
-            return "".join([*parts, text[end:]])
-        parts.append("\\ufffd")
-        start = end + len("\\u0000")
+    for found in _unstorable(text):
+        parts += text[start : found.start()], r"\ufffd"
+        start = found.end()
+    return "".join([*parts, text[start:]])
 
 
 def _value(text: str, decoder: json.JSONDecoder) -> Any:
@@ -235,7 +234,7 @@ def _fault_of(token: re.Match[str]) -> str | None:
     if token.lastgroup == "constant":
         return f"{literal} is not a JSON number"
     if token.lastgroup == "string":
-        escape = UNSTORABLE.match(literal, _storable_end(literal, 0))
+        escape = next(_unstorable(literal), None)
         kind = "NUL character" if escape and escape[0] == r"\u0000" else "lone surrogate"
         return f"a string with a {kind}" if escape else None
     if token.lastgroup != "number":
@@ -244,11 +243,6 @@ def _fault_of(token: re.Match[str]) -> str | None:
         is_long = len(literal.removeprefix("-")) > MAX_INTEGER_DIGITS
         return f"an integer of more than {MAX_INTEGER_DIGITS} digits" if is_long else None
     return "a number outside a double's range" if math.isinf(float(literal)) else None
-
-
-def _storable_end(text: str, start: int) -> int:
-    found = BEFORE_UNSTORABLE.match(text, start)
-    return found.end() if found else start
 
 
 def _place(text: str, index: int) -> str:
