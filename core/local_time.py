@@ -32,6 +32,7 @@ ORDINAL = re.compile("|".join(ORDINALS))
 MAX_CRON_WORDS = 80  # characters
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
 MAX_RUNS, LOOKED_AHEAD = 1_000, timedelta(days=2 * 366)  # that are looked at
+DIRECTIVE = re.compile("%(.)")  # of strftime
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 NO_TIME = ValueError, OverflowError, OSError  # raised for a moment that is none
@@ -165,7 +166,8 @@ def formatted(moment: float | str, layout: str, zone: str) -> str:
 
     An ISO 8601 time without an offset counts as local. One of `NO_TIME` if it is no time.
     """
-    return _moment(moment, zone).strftime(layout)
+    local = _moment(moment, zone)  # of which strftime's own %s would take the machine's time zone
+    return local.strftime(DIRECTIVE.sub(lambda one: str(int(local.timestamp())) if one[1] == "s" else one[0], layout))
 
 
 def _moment(moment: float | str, zone: str) -> datetime:
