@@ -246,7 +246,8 @@ def _wanted(asked: Asked) -> Wanted:
     until = _day_bounds(asked["until"], "until")[1] if asked["until"] else AFTER_ALL
     if begin >= until:
         raise Refused(400, "The first day must not be after the last one.", field="since")
-    return Wanted(terms(asked["search"]), asked["status"] or None, alert_seq, key_seq, priority, begin, until)
+    status, words = asked["status"] or None, terms(asked["search"])
+    return Wanted(words, status, alert_seq, key_seq, priority, begin, until, is_bare=True)
 
 
 def _sender(sender_id: str) -> tuple[int | None, int | None]:

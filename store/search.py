@@ -13,7 +13,7 @@ from store.database import AFTER_ALL, run
 from store.notification_days import QUARTER_HOUR
 from store.notifications import AGED_FROM, STATUS
 from store.rows import columns
-from wire.notification import DEFAULT_PRIORITY
+from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX
 
 SEARCH_COST = 2_000_000  # the budget of one page, in ASCII characters that are read and compared: 2 ns each
 ROW_COST = 600  # of a row, besides its characters, whether the filters exclude it or not
@@ -34,6 +34,7 @@ class Wanted(NamedTuple):
     priority: int | None = None
     begin: int = 0
     until: int = AFTER_ALL
+    is_bare: bool = False  # the prefix of all titles does not count
 
 
 class Span(NamedTuple):
@@ -111,6 +112,7 @@ def search(account_seq: int, span: Span, since: int, limit: int, wanted: Wanted)
     Reads a bounded number of rows: it may find fewer than `limit`, even none, and not be done.
     """
     terms, read, cost = list(map(_Term, wanted.terms)), 0, 0
+    prefix = TITLE_PREFIX if wanted.is_bare else ""
     seqs: list[int] = []
     values = {"account": account_seq, "since": since, "rows": SEARCH_COST // ROW_COST}
     last = span.after if span.is_upward else span.before
@@ -127,7 +129,7 @@ def search(account_seq: int, span: Span, since: int, limit: int, wanted: Wanted)
                 cost += len(body)
             else:
                 cost += _folding_cost(title) + _folding_cost(body)
-                is_hit, further = _has_all(terms, fold(title), fold(body))
+                is_hit, further = _has_all(terms, fold(title.removeprefix(prefix)), fold(body))
                 cost += further
                 if is_hit and len(seqs) == limit:
                     return Found(seqs, seqs[-1], False)

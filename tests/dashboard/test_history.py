@@ -31,6 +31,7 @@ def found(owner, **asked):
         ('nas "the night"', ["Backup of the NAS"]),
         ('nas "night the"', []),
         ("backup backup", ["Failed", "Backup of the NAS", "backup"]),
+        ("mcp", []),  # which pages do not show
     ],
 )
 def test_a_search_requires_all_words_in_any_place_and_quoted_phrases_exactly(owner, caller, term, titles):
