@@ -104,7 +104,7 @@ def test_an_address_that_does_not_answer_is_a_failure_too(make_service, moved_cl
     [
         (b"HTTP/1.1 2", b"0"),
         (b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", b"x"),
+        (b"HTTP/1.1 503 Busy\r\n\r\n", b"x"),
         (b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", b""),
     ],
 )
