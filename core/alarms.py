@@ -17,7 +17,7 @@ from models import ActiveDevice
 from process import clock
 from providers.base import Answer, Outcome
 from store import alarms as stored
-from store import copies, deliveries, held_notifications, notifications
+from store import copies, deliveries, held_notifications, notifications, snoozes
 from store.alarms import ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt
@@ -67,6 +67,7 @@ def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:
     """
     digest_text.leave_pending(account_seq, [seq], why, now)
     deliveries.end([seq], why, now)
+    snoozes.cancel(seq)
     if held_notifications.leave_snoozed(seq) or notifications.one(seq).status == "pending":
         notifications.settle(seq)
 

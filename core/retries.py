@@ -13,13 +13,14 @@ from core import channels
 from core.attempts import EXPIRED, LEASE_MS, PUSH_DEADLINE_S, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
 from core.batches import Batches
+from core.digest_text import MAX_LINES
 from core.local_time import is_quiet
 from core.pieces import ROWS, for_each_account, in_pieces
 from models import Account
 from process import clock
 from providers import PROVIDERS
 from providers.base import Answer, Outcome
-from store import deliveries, notifications
+from store import deliveries, held_notifications, notifications
 from store.database import after_commit, transaction
 from store.deliveries import Attempt, DueDevice
 
@@ -111,10 +112,12 @@ def _make(account_seq: int, attempts: list[Attempt], deadline_s: float) -> None:
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
+    lines = {seq: held_notifications.lines(seq, MAX_LINES) for seq in contents}
     answers = push_all(made, deadline_s)
     with transaction(account_seq):
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)
+        notifications.settle_all(_accept_former_lines(lines, made, answers, now))
         end_expired(contents, now)
         if channels.fall_back(contents, now):
             after_commit(batches.due.set)
@@ -122,6 +125,20 @@ def _make(account_seq: int, attempts: list[Attempt], deadline_s: float) -> None:
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:
         leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
+
+
+def _accept_former_lines(
+    lines: Mapping[int, list[int]], attempts: list[Attempt], answers: list[Answer], now: int
+) -> list[int]:
+    """Note what devices took in a digest, though it left that during the push; returns those notifications."""
+    former = list[int]()
+    for attempt, answer in zip(attempts, answers, strict=True):
+        before = lines[attempt.notification.seq] if answer.outcome is Outcome.DELIVERED else []
+        left = set(before).difference(held_notifications.lines(attempt.notification.seq, MAX_LINES) if before else [])
+        for seq in left:
+            deliveries.accept(seq, attempt.device.seq, now)
+        former += left
+    return former
 
 
 # --- devices that are left alone ----------------------------------------------------------------------------

@@ -285,10 +285,10 @@ def newest_seq(account_seq: int) -> int:
 
 ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
 SETTLED = (
-    "UPDATE notification AS n SET status = CASE WHEN"
-    f" priority = {MIN_PRIORITY} OR EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND {HAS_IT})"
-    " THEN 'delivered'"
-    f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
+    f"UPDATE notification AS n SET status = CASE WHEN priority = {MIN_PRIORITY} OR EXISTS (SELECT 1 FROM delivery"
+    f" WHERE notification_seq = seq AND {HAS_IT}) THEN 'delivered' WHEN {ANY} 'pending') THEN 'pending'"
+    f" WHEN NOT {ANY} 'failed') THEN 'delivered' WHEN replaced_by IS NULL AND EXISTS (SELECT 1 FROM snooze"
+    " WHERE notification_seq = seq AND until > 0) THEN 'pending' ELSE 'failed' END"
 )
 SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
 SETTLE_ALL = (  # after a release in a digest it has the digest's status, until a device took a repeat instead

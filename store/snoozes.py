@@ -23,6 +23,11 @@ def end(notification_seq: int, now: int) -> bool:
     return run(END, (notification_seq, now)).rowcount > 0
 
 
+def cancel(notification_seq: int) -> None:
+    """End a snooze, if there is one, of what is done with."""
+    run("UPDATE snooze SET until = NULL WHERE notification_seq = ?", (notification_seq,))
+
+
 def count(notification_seq: int) -> None:
     """Note that the notification is pushed again."""
     run("UPDATE snooze SET times = times + 1 WHERE notification_seq = ?", (notification_seq,))

@@ -8,6 +8,8 @@ from models import Device
 from tests.support.accounts import OWNER
 from tests.support.alarms import bodies, every, ring
 from tests.support.devices import subscribe
+from tests.support.holding import statuses
+from tests.support.mutes import mute
 from tests.support.outcomes import pass_time
 from tests.support.tables import query
 
@@ -223,3 +225,29 @@ def test_a_repeat_to_a_subscription_that_is_gone_does_not_remove_the_device_that
     every(service, moved_clock, 60, 2)
     assert [one["id"] for one in owner.get("/devices").json["devices"]] == [device.id]
     assert (len(browser.pushes), bodies(new)) == (2, ["full"])
+
+
+# --- a notification that its owner snoozes or acknowledges --------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [("acknowledge", {}), ("snooze", {"forS": 60})], ids=lambda end: end[0])
+def test_what_leaves_a_digest_during_its_retry_is_taken_with_it(owner, browser, passes, meanwhile, end):
+    mute(owner, for_s=60)
+    owner.send(body="a")
+    owner.send(body="b")
+    browser.then(503)
+    passes(60)
+    (path, sent), id_ = end, owner.listed()[0]["id"]
+    meanwhile(lambda: owner.post(f"/notifications/{id_}/{path}", sent))
+    passes(30)
+    assert bodies(browser)[0] == "Backup: a\nBackup: b" and statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
+def test_what_is_snoozed_during_a_push_that_fails_is_pending_until_it_is_done_with(owner, browser, passes, meanwhile):
+    browser.then(503).then(503)
+    sent = send(owner)
+    meanwhile(lambda: owner.post(f"/notifications/{sent['id']}/snooze", {"forS": 3600}))
+    passes(30)
+    assert stored(owner, sent) == ("pending", ["failed"])
+    owner.post(f"/notifications/{sent['id']}/acknowledge")
+    assert stored(owner, sent) == ("failed", ["failed"])
