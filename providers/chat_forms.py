@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
 from providers.base import Message, longest, one_line, shown
+from wire.json_text import json_bytes
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY, as_answered
 
 MARKUP = re.compile(r"[\\`*_~|#>\[\]()<{}]|^[+-]|(?<=^[0-9])\.", re.M)
 PLAIN_LINK = re.compile(r"(https?://[\w./:?=&%+,;-]+)")
-MAX_CARD_LINES = 100
+MAX_CARD_LINES, MAX_CARD_BYTES = 100, 14_000  # of a text; Teams takes 28 KB in all
+MAX_EVENT_BYTES = 48_000  # of a text and the same as HTML; Matrix takes 64 KB in all
+MAX_LINKS_CHARACTERS = 2_300
 
 Body = dict[str, Any]
 
@@ -37,13 +40,22 @@ def cut(text: str, limit: int, escaped: Callable[[str], str] = str) -> str:
     return escaped(longest(shown(text), lambda part: len(escaped(part)) <= limit))
 
 
+def cut_bytes(text: str, limit: int, escaped: Callable[[str], str] = str) -> str:
+    """The text itself, shortened so that it has at most `limit` bytes as JSON, once it is escaped."""
+    return longest(shown(text), lambda part: len(json_bytes(escaped(part))) <= limit)
+
+
 def links(message: Message, origin: str) -> list[tuple[str, str]]:
     """What can be opened, each with its label: the notification's own link, then its buttons.
 
-    A button leads to a page: opening it presses nothing.
+    A button leads to a page: opening it presses nothing. Addresses that are too long once they are encoded are
+    replaced by the notification's page.
     """
-    opened = [("Open", message.url)] if message.url else []
-    return opened + [(one_line(button.label), url) for button, url in message.addressed_buttons(origin)]
+    found = [("Open", message.url)] if message.url else []
+    found += [(one_line(button.label), url) for button, url in message.addressed_buttons(origin)]
+    if sum(len(_web(url)) for _, url in found) > MAX_LINKS_CHARACTERS:
+        return [(label, origin + message.path) for label, _ in found]
+    return found
 
 
 def _buttons(message: Message, origin: str) -> list[tuple[str, str]]:
@@ -89,10 +101,9 @@ def _generic(message: Message, origin: str) -> Body:
 
 def _slack(message: Message, origin: str) -> Body:
     title, text = cut(message.content.title, 150, _of_html), cut(message.content.body, 3_000, _of_html)
-    blocks: list[Body] = [
-        {"type": "header", "text": {"type": "plain_text", "text": title}},
-        {"type": "section", "text": {"type": "plain_text", "text": text}},
-    ]
+    blocks: list[Body] = [{"type": "header", "text": {"type": "plain_text", "text": title}}]
+    if text.strip():  # Slack refuses an empty one
+        blocks.append({"type": "section", "text": {"type": "plain_text", "text": text}})
     if found := links(message, origin):
         opened = " · ".join(f"<{_web(url)}|{_of_html(label).replace('|', '/')}>" for label, url in found)
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": opened}})
@@ -123,7 +134,7 @@ def _mattermost(message: Message, origin: str) -> Body:
 
 def _teams(message: Message, origin: str) -> Body:
     """An Adaptive Card; its runs of text know no markup."""
-    lines = cut(message.content.body, 5_000).split("\n")
+    lines = cut_bytes(cut(message.content.body, 5_000), MAX_CARD_BYTES).split("\n")
     blocks: list[Body] = [_run(cut(message.content.title, 500), weight="Bolder", size="Medium")]
     blocks += [_run(line) for line in [*lines[:MAX_CARD_LINES], *(["…"] if lines[MAX_CARD_LINES:] else [])]]
     if image := message.image(origin):
@@ -160,12 +171,9 @@ def _html_links(message: Message, origin: str) -> list[str]:
 
 
 def _matrix(message: Message, origin: str) -> Body:
-    title, text = cut(message.content.title, 1_000), cut(message.content.body, 10_000)
-    lines = [
-        f"<strong>{_of_html(title)}</strong>",
-        _of_html(text).replace("\n", "<br>"),
-        *_html_links(message, origin),
-    ]
+    title = cut(message.content.title, 1_000)
+    text = cut_bytes(message.content.body, MAX_EVENT_BYTES, lambda part: part + _with_breaks(part))
+    lines = [f"<strong>{_of_html(title)}</strong>", _with_breaks(text), *_html_links(message, origin)]
     plain = [title, text, *_as_lines(links(message, origin))]
     return {
         "msgtype": "m.text",
@@ -176,13 +184,17 @@ def _matrix(message: Message, origin: str) -> Body:
     }
 
 
+def _with_breaks(text: str) -> str:
+    return _of_html(text).replace("\n", "<br>")
+
+
 def _gotify(message: Message, origin: str) -> Body:
     shown_as: Body = {"click": {"url": message.url}} if message.url else {}
     if image := message.image(origin):
         shown_as["bigImageUrl"] = image
     return {
-        "title": cut(message.content.title, 1_000),
-        "message": "\n".join([cut(message.content.body, 10_000), *_as_lines(_buttons(message, origin))]),
+        "title": (title := cut(message.content.title, 1_000)),
+        "message": "\n".join([cut(message.content.body, 10_000), *_as_lines(_buttons(message, origin))]) or title,
         "priority": (0, 2, 5, 8, 10)[message.priority - 1],
         "extras": {"client::display": {"contentType": "text/plain"}, "client::notification": shown_as},
     }
@@ -217,8 +229,9 @@ def _ascii(address: str) -> str:
 
 def _apprise(message: Message, origin: str) -> Body:
     kind = {MAX_PRIORITY: "failure", HIGH_PRIORITY: "warning"}.get(message.priority, "info")
+    title = cut(message.content.title, 1_000)
     text = "\n".join([cut(message.content.body, 10_000), *_as_lines(links(message, origin))])
-    return {"title": cut(message.content.title, 1_000), "body": text, "type": kind, "format": "text"}
+    return {"title": title, "body": text if text.strip() else title, "type": kind, "format": "text"}
 
 
 FORMS = {

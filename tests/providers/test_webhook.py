@@ -249,10 +249,12 @@ def test_links_and_buttons_lead_to_pages_and_hostile_texts_stay_texts(owner, rec
         assert "[d](" not in whole and r"\\[d\\]\\(" in whole
 
 
+@pytest.mark.parametrize("text, path", [("*<&", "a"), ("😀" * 99 + "\n", "漢" * 700)], ids=["ascii", "emoji"])
 @pytest.mark.parametrize("preset", sorted(FORMS))
-def test_the_longest_text_fits(owner, receiver, preset):
+def test_the_longest_text_fits(owner, receiver, preset, text, path):
     add_webhook(owner, f"{receiver.origin}/hook", preset=preset, role="always", minPriority=1)
-    owner.send("&" * 1_000, "*<" * 5_000)
+    content = {"title": (text * 1_000)[:1_000], "body": (text * 10_000)[:10_000], "url": f"https://example.com/{path}"}
+    owner.post("/notifications/send", content)
     (got,) = receiver.got
     if preset == "discord":
         embed = got.json["embeds"][0]
@@ -261,11 +263,21 @@ def test_the_longest_text_fits(owner, receiver, preset):
         assert all(len(block["text"]["text"]) <= 3_000 for block in got.json["blocks"])
         assert len(got.json["blocks"][0]["text"]["text"]) <= 150
     elif preset == "telegram":
-        assert len(got.json["text"]) <= 4_096
+        assert len(re.sub("<.*?>", "", got.json["text"])) <= 4_096
+    elif preset == "teams":
+        assert len(got.body) <= 28 * 1_024
     elif preset == "ntfy":
-        assert len(got.body) <= 4_096 and len(got.headers["title"]) <= 1_000
+        assert len(got.body) <= 4_096 and len(got.headers["title"]) <= 1_400
     else:
         assert len(got.body) <= 65_000
+
+
+@pytest.mark.parametrize("preset, empty", [("slack", None), ("gotify", "message"), ("apprise", "body")])
+def test_a_service_that_refuses_an_empty_text_gets_none(service, owner, receiver, preset, empty):
+    add_webhook(owner, f"{receiver.origin}/hook", preset=preset, role="always", minPriority=1)
+    service.alert("--title", "Down", "--body", "{{ why }}").post({"why": None})
+    (got,) = receiver.got
+    assert got.json[empty] == "MCP - Down" if empty else [one["type"] for one in got.json["blocks"]] == ["header"]
 
 
 # Answers
