@@ -208,24 +208,30 @@ def writes_fail() -> bool:
     return _engine.writes_fail()
 
 
+def _number(statement: str) -> int | None:
+    found: int | None = run(statement).fetchone()[0]
+    return found
+
+
 def clock_ms() -> int | None:
     """The time of the database server's clock; None without a server."""
-    return _engine.clock_ms()
+    return _number(_engine.CLOCK_MS)
 
 
 def size_bytes() -> int:
     """How much of a disk the database takes."""
-    return _engine.size_bytes()
+    return _number(_engine.SIZE_BYTES) or 0
 
 
 def most_connections() -> int | None:
     """How many connections of all programs the database server takes; None if there is no server."""
-    return _engine.most_connections()
+    return _number(_engine.MOST_CONNECTIONS)
 
 
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
-    return _engine.fault()
+    found = str(run(_engine.CHECK).fetchone()[0])
+    return None if found == "ok" else found
 
 
 def answers() -> bool:

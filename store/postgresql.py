@@ -43,7 +43,10 @@ BEGIN: tuple[str, Values] = ("BEGIN", ())
 LOCK = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, CAST(? AS INTEGER))"
 COMMIT: tuple[str, Values] = ("COMMIT", ())
 HAD_FAILED = "a statement of the transaction had failed"
-MOST_CONNECTIONS = (
+CHECK = "SELECT 'ok'"  # to look after its data is the server's part
+CLOCK_MS = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+SIZE_BYTES = "SELECT pg_database_size(current_database())"
+MOST_CONNECTIONS = (  # that the server, the database and the user's role allow together
     "SELECT least(CAST(current_setting('max_connections') AS BIGINT)"
     " - CAST(current_setting('superuser_reserved_connections') AS BIGINT),"
     " nullif(datconnlimit, -1), nullif(rolconnlimit, -1))"
@@ -164,27 +167,6 @@ def _give_back(connection: Connection) -> None:
 def version() -> int:
     """A number that changes when any transaction that writes begins or ends: no table is read for it."""
     return int(run("SELECT hashtext(pg_current_snapshot()::text)").fetchone()[0])
-
-
-def clock_ms() -> int:
-    """The server's clock."""
-    return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
-
-
-def size_bytes() -> int:
-    """The size of the database on the server's disk."""
-    return int(run("SELECT pg_database_size(current_database())").fetchone()[0])
-
-
-def most_connections() -> int:
-    """How many connections the server, the database and the user's role allow together."""
-    return int(run(MOST_CONNECTIONS).fetchone()[0])
-
-
-def fault() -> str | None:
-    """None: to look after its data is the server's part."""
-    run("SELECT 1")
-    return None
 
 
 def copy_database(target: Path, changes: Sequence[str] = ()) -> None:

@@ -35,6 +35,9 @@ WRITING_CACHE_KB = 2_000
 MIN_SQLITE = (3, 37)  # the first with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
+CHECK = "PRAGMA quick_check(1)"
+CLOCK_MS = MOST_CONNECTIONS = "SELECT NULL"  # the database is in this process
+SIZE_BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"  # once all has reached the file
 
 
 class _Thread:
@@ -394,24 +397,3 @@ def keep_last_seq(file: sqlite3.Connection, table: Table, seq: int) -> None:
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
     return _writer.fails
-
-
-def clock_ms() -> None:
-    """None: the database is in this process."""
-    return
-
-
-def size_bytes() -> int:
-    """The size of the file once all that is written has reached it."""
-    return int(run("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0])
-
-
-def most_connections() -> None:
-    """None: nothing but the files that a process may open bounds them."""
-    return
-
-
-def fault() -> str | None:
-    """The first fault that SQLite's quick check finds; None if it finds none."""
-    found = str(run("PRAGMA quick_check(1)").fetchone()[0])
-    return None if found == "ok" else found
