@@ -18,7 +18,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from store.engine import Cursor, DatabaseError, Part, Rows, ServerUrl, Values, WriteFailed, check_part
+from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
 from store.postgresql_connection import (
     OUR_LOCKS,
     Connection,
@@ -191,7 +191,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.is_writing:
         check_part(account_seqs, thread.accounts)
-        return Part(_run_of_part, thread.after_commit)
+        return part(_run_of_part, thread.after_commit)
     return _Transaction(thread, account_seqs, at_once)
 
 

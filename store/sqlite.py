@@ -19,13 +19,13 @@ from store.engine import (
     ROOT,
     DatabaseError,
     DatabaseRefused,
-    Part,
     Rows,
     Table,
     Values,
     WriteFailed,
     check_part,
     inserting,
+    part,
 )
 from store.sqlite_connection import connect, known_errors, run_on
 from store.sqlite_writer import Writer
@@ -319,7 +319,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.writing:
         check_part(account_seqs, thread.accounts)
-        return Part(run, thread.after_commit)
+        return part(run, thread.after_commit)
     return _Transaction(thread, account_seqs)
 
 
