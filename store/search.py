@@ -12,7 +12,6 @@ from typing import NamedTuple
 from store.database import AFTER_ALL, run
 from store.notification_days import QUARTER_HOUR
 from store.notifications import AGED_FROM, STATUS
-from store.rows import columns
 from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX
 
 SEARCH_COST = 2_000_000  # the budget of one page, in ASCII characters that are read and compared: 2 ns each
@@ -53,16 +52,7 @@ class Found(NamedTuple):
     is_done: bool
 
 
-Row = tuple[int, str | None, str]  # a `Candidate`
-
-
-class Candidate(NamedTuple):
-    """A row that may match; `title` is None if the filters exclude it."""
-
-    seq: int
-    title: str | None
-    body: str
-
+Row = tuple[int, str | None, str]  # that may match: its seq, its title (None if the filters exclude it), its body
 
 ACCOUNTS = "account_seq = :account"
 ALERTS = "alert_seq = :alert_seq AND +account_seq = :account"  # by the alert's index
@@ -79,7 +69,7 @@ def candidates(where: str, is_upward: bool = False, *filters: str) -> str:
     """The statement that reads the rows of `where`, and looks at each with these filters; each takes its time."""
     title = f"CASE WHEN {' AND '.join(FILTERS[name] for name in filters)} THEN n.title END" if filters else "n.title"
     return (
-        f"SELECT {columns(Candidate, 'n', title=title)} FROM notification n"
+        f"SELECT n.seq, {title}, n.body FROM notification n"
         f" WHERE {where} AND seq < :before AND seq > :after AND {AGED_FROM} >= :since"
         " AND created_at >= :begin AND created_at < :until AND is_digest = 0"
         f" ORDER BY seq {'ASC' if is_upward else 'DESC'} LIMIT :rows"
