@@ -88,7 +88,7 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
             continue
         wait_s = answer.retry_after_s or 1
         next_attempt_at = _until_expiry(attempt, now + wait_s * 1000)
-        deliveries.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
+        deliveries.set_due(attempt.notification.seq, [attempt.device], next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
     outcomes = zip(attempts, answers, strict=True)
     shown = [one.notification for one, answer in outcomes if answer.outcome is Outcome.DELIVERED]

@@ -239,7 +239,7 @@ def _settle(
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
-            deliveries.make_due(notification.seq, devices, now)
+            deliveries.set_due(notification.seq, devices, now)
         end_expired({notification.seq: notification.content}, now)
         if any(answer.outcome is Outcome.DELIVERED for answer in answers):
             status = "delivered"

@@ -112,7 +112,7 @@ ATTEMPT = Query(
 BRING_FORWARD = (
     "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
 )
-MAKE_DUE = (
+SET_DUE = (
     "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
     " AND device_seq IN (SELECT value FROM json_each(?))"
 )
@@ -256,15 +256,6 @@ def accept(notification_seq: int, device_seq: int, now: int) -> None:
     run_later(ACCEPT, (device_seq, now, notification_seq))
 
 
-def put_off(notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
-    """Postpone an attempt that was not made."""
-    run(
-        "UPDATE delivery SET next_attempt_at = ?"
-        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'",
-        (next_attempt_at, notification_seq, device_seq),
-    )
-
-
 def count_pending() -> int:
     """How many deliveries are pending."""
     return select_number("SELECT count(*) FROM delivery WHERE status = 'pending'") or 0
@@ -282,9 +273,9 @@ def bring_forward(by_ms: int) -> None:
             run(BRING_FORWARD, (by_ms, device_seq))
 
 
-def make_due(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
-    """Make the notification's pending deliveries to these devices due now."""
-    run(MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
+def set_due(notification_seq: int, devices: Iterable[ActiveDevice], due_at: int) -> None:
+    """Make the notification's pending deliveries to these devices due then."""
+    run(SET_DUE, (due_at, notification_seq, json.dumps([device.seq for device in devices])))
 
 
 def left_behind() -> list[tuple[int, int, str]]:
