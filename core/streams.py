@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from core import fetching
 from core.subscriptions import Stored, Topic, message_of, stored
 from process import clock
-from process.faults import log_fault
 from process.streams import Ended, Hub
 from store import database, key_limits, notifications
 from store import topics as found_topics
@@ -135,7 +134,6 @@ class Store:
 
     def __init__(self) -> None:
         self.version = -1
-        self.fails = False
 
     def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
         """Find new messages, unless woken only if the database has changed; returns the subscriptions to end."""
@@ -154,21 +152,12 @@ class Store:
         return over
 
     def settle(self, subscriptions: Iterable[Subscription]) -> None:
-        """Note the messages that connections have taken; if that cannot be written, it is tried again."""
-        behind = [one for one in subscriptions if one.fetched]
-        if not behind:
-            return
-        taken = [(taken.topic.device, taken.found.seq) for one in behind for taken in one.fetched]
-        try:
+        """Note the messages that connections have taken; if that fails, the next call notes them."""
+        if behind := [one for one in subscriptions if one.fetched]:
+            taken = [(taken.topic.device, taken.found.seq) for one in behind for taken in one.fetched]
             fetching.note_fetched(taken, clock.now_ms())
-        except database.WriteFailed as error:
-            if not self.fails:
-                log_fault("The receipts of an app could not be written", error)
-            self.fails = True
-            return
-        self.fails = False
-        for one in behind:
-            one.fetched.clear()
+            for one in behind:
+                one.fetched.clear()
 
     def close(self) -> None:
         """Give this thread's connection to the database back."""
