@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from core import alerts, heartbeats, metric_rules
-from models import Alert, ApiKey
-from store import heartbeats as stored_heartbeats
-from store import metric_rules as stored_rules
+from core import metric_rules
+from core.definitions import ALERT, HEARTBEAT, RULE
+from models import ApiKey
 from store.subjects import SUBJECTS
 from wire.errors import Refused, existing
 
@@ -19,16 +18,16 @@ MAX_SHOWN = 100  # characters of what was not found
 
 
 FIND: dict[str, Callable[[int, str], Any]] = {
-    "alert": alerts.find_alert,
+    "alert": ALERT.find,
     "key": lambda account_seq, id_: existing(ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)),
-    "heartbeat": heartbeats.find_heartbeat,
-    "rule": metric_rules.find_rule,
+    "heartbeat": HEARTBEAT.find,
+    "rule": RULE.find,
 }
 LISTS: dict[str, Callable[[int], list[Any]]] = {
-    "alert": Alert.of_account,
+    "alert": ALERT.of_account,
     "key": lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None],
-    "heartbeat": stored_heartbeats.of_account,
-    "rule": stored_rules.of_account,
+    "heartbeat": HEARTBEAT.of_account,
+    "rule": RULE.of_account,
 }
 
 
