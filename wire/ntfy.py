@@ -185,17 +185,12 @@ def body_of(beginning: bytes, size: int, content_type: str) -> Body:
     return Body(text.strip(), size)
 
 
-class Published(NamedTuple):
-    """The content of a request to publish, and ntfy's names of the parameters that were left out."""
+def published(
+    sent: Publication, topic: str, body: Body, sequence_id: str, moment: Callable[[str], int]
+) -> tuple[Content, list[str]]:
+    """The content of a request to publish, and ntfy's names of the parameters that were left out.
 
-    content: Content
-    left_out: list[str]
-
-
-def published(sent: Publication, topic: str, body: Body, sequence_id: str, moment: Callable[[str], int]) -> Published:
-    """The content of a request to publish; `NtfyRefused` for an invalid parameter.
-
-    `sequence_id` is the path's, or empty. `moment` returns the end of a delay.
+    `sequence_id` is the path's, or empty. `moment` returns the end of a delay. `NtfyRefused` if one is invalid.
     """
     attach, delay, template = sent.text(ATTACH), sent.read(DELAY), sent.read(TEMPLATE)
     buttons, has_other_actions = _buttons(sent.read(ACTIONS))
@@ -219,7 +214,7 @@ def published(sent: Publication, topic: str, body: Body, sequence_id: str, momen
         "Actions": has_other_actions,
         "Attach": attach and attach not in (link, image),
     }
-    return Published(content, [name for name, is_so in left_out.items() if is_so])
+    return content, [name for name, is_so in left_out.items() if is_so]
 
 
 def _message(sent: Publication, body: Body, attach: str) -> str:
