@@ -6,7 +6,6 @@ now and makes them due; then they are pushed and retried like any notification. 
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
 
 from core import holding, local_time, recording
 from core.devices import chosen, receivers
@@ -51,13 +50,9 @@ def release_now(account_seq: int) -> int:
 
 def end_expired(now: int) -> bool:
     """Fail what expired while it was held; returns whether more is left."""
-    return bool(held_notifications.expired(now, 1)) and in_pieces(partial(_end_some_expired, now))
-
-
-def _end_some_expired(now: int) -> bool:
-    found = held_notifications.expired(now, ROWS)
-    for_each_account(found, lambda account_seq, seqs: _end(seqs, now))
-    return len(found) == ROWS
+    return in_pieces(
+        lambda: for_each_account(held_notifications.expired(now, ROWS), lambda account_seq, seqs: _end(seqs, now))
+    )
 
 
 def _end(seqs: list[int], now: int) -> None:

@@ -192,9 +192,4 @@ def settle_expired(now: int) -> bool:
         deliveries.end(seqs, EXPIRED, now)
         notifications.settle_all(seqs)
 
-    def piece() -> bool:
-        found = notifications.expired(now, ROWS)
-        for_each_account(found, settle)
-        return len(found) == ROWS
-
-    return in_pieces(piece)
+    return in_pieces(lambda: for_each_account(notifications.expired(now, ROWS), settle))
