@@ -9,7 +9,7 @@ from core import heartbeat_checks
 from core.durations import in_words, seconds_of, short
 from core.local_time import checked_cron, cron_words
 from models import Account
-from store import followers, mutes
+from store import followers
 from store import heartbeats as stored
 from store.database import transaction
 from store.heartbeats import Beat
@@ -128,7 +128,6 @@ def delete_heartbeat(account_seq: int, id_: str) -> Beat:
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         stored.remove(beat.seq)
-        mutes.forget(account_seq, beat.subject)
         followers.forget(account_seq, beat.subject)
     return beat
 

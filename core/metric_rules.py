@@ -9,7 +9,7 @@ from typing import Any
 
 from core.durations import in_words, seconds_of, short
 from models import Account
-from store import followers, mutes
+from store import followers
 from store import metric_rules as stored
 from store.database import transaction
 from store.metric_rules import Rule
@@ -70,7 +70,6 @@ def delete_rule(account_seq: int, id_: str) -> Rule:
     with transaction(account_seq):
         rule = find_rule(account_seq, id_)
         stored.remove(rule)
-        mutes.forget(account_seq, rule.subject)
         followers.forget(account_seq, rule.subject)
     return rule
 

@@ -148,9 +148,11 @@ def remove(account_seq: int, id_: str) -> None:
 
 
 def forget(account_seq: int, subject: Subject) -> None:
-    """Delete the followers of what is deleted: its seq may be given again."""
+    """Delete the followers and the mutes of what is deleted, and its silent changes: its seq may be given again."""
     _end("f.account_seq = ? AND f.what = ? AND f.subject_seq = ?", (account_seq, *subject))
     run(NOTE, (account_seq,))
+    for table in ("mute", "silent_change"):
+        run(f"DELETE FROM {table} WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
 
 
 def forget_account(seq: int) -> None:

@@ -89,12 +89,6 @@ def remove(account_seq: int, seqs: list[int]) -> None:
     run(NOTE, (account_seq,))
 
 
-def forget(account_seq: int, subject: Subject) -> None:
-    """Delete the mutes of what is deleted, and what it changed in silence: its seq may be given again."""
-    for table in ("mute", "silent_change"):
-        run(f"DELETE FROM {table} WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
-
-
 def ended(account_seq: int, now: int, limit: int) -> list[int]:
     """At most `limit` of the account's mutes (their seqs) whose end has passed."""
     return select_numbers(ENDED, (account_seq, now, limit))
