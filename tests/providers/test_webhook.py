@@ -253,7 +253,11 @@ def test_links_and_buttons_lead_to_pages_and_hostile_texts_stay_texts(owner, rec
 @pytest.mark.parametrize("preset", sorted(FORMS))
 def test_the_longest_text_fits(owner, receiver, preset, text, path):
     add_webhook(owner, f"{receiver.origin}/hook", preset=preset, role="always", minPriority=1)
-    content = {"title": (text * 1_000)[:1_000], "body": (text * 10_000)[:10_000], "url": f"https://example.com/{path}"}
+    content = {
+        "title": (text * 1_000)[:1_000],
+        "body": (text * 10_000)[:10_000],
+        "url": f"https://example.com/{path}",
+    }
     owner.post("/notifications/send", content)
     (got,) = receiver.got
     if preset == "discord":
