@@ -34,6 +34,14 @@ class SmtpServer(NamedTuple):
     sender: str  # its address alone
 
 
+class _Utf8(str):
+    """A name or password: smtplib would encode it as ASCII, mail servers read UTF-8 (RFC 4616)."""
+
+    def encode(self, *_: Any) -> bytes:
+        """As UTF-8."""
+        return super().encode()
+
+
 class _Bounded(smtplib.SMTP):
     """A connection that is cut when its time is over, however slowly the server answers."""
 
@@ -56,6 +64,10 @@ class _Bounded(smtplib.SMTP):
         self.file = self.helo_resp = self.ehlo_resp = None
         self.esmtp_features, self.does_esmtp = {}, False
         self.sock.do_handshake()
+
+    def auth_plain(self, challenge: Any = None) -> str:
+        """Name and password in one."""
+        return _Utf8(super().auth_plain(challenge))
 
     def _shut(self) -> None:
         self.is_cut = True
@@ -137,7 +149,7 @@ def _signed_in(server: SmtpServer, timeout_s: float) -> Iterator[smtplib.SMTP]:
         elif not server.is_tls and server.user and server.host not in THIS_MACHINE:
             raise Unavailable(Answer(Outcome.CONFIGURATION, UNENCRYPTED))
         if server.user:
-            smtp.login(server.user, server.password)
+            smtp.login(_Utf8(server.user), _Utf8(server.password))
         yield smtp
         with suppress(smtplib.SMTPException, OSError):
             smtp.quit()

@@ -2,6 +2,7 @@
 
 import ssl
 import threading
+from base64 import b64decode
 from email.headerregistry import Address as MailAddress
 from email.utils import parsedate_to_datetime
 
@@ -188,11 +189,13 @@ def settings(mail_server, user="", password="", is_tls=False, host="127.0.0.1"):
     return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, "bell@example.org")
 
 
-def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeypatch):
+@each("way, given", [("PLAIN", "\0ü\0ä"), ("LOGIN", "ü")])
+def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeypatch, way, given):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
-    mail_server = SmtpService(authority.context(), offers=("STARTTLS", "AUTH PLAIN"))
-    answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
-    assert answer.error is None and mail_server.was_encrypted == [True] and mail_server.passwords
+    mail_server = SmtpService(authority.context(), offers=("STARTTLS", f"AUTH {way}"))
+    answer = smtp.send(settings(mail_server, "ü", "ä"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    assert answer.error is None and mail_server.was_encrypted == [True]
+    assert b64decode(mail_server.passwords[0].split()[-1]).decode() == given
     mail_server.close()
 
 
