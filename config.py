@@ -50,10 +50,12 @@ def _proxies(value: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
 
 
-def _existing_file(value: str) -> str:
-    if not Path(value).is_file():
-        raise ValueError
-    return value
+def _readable_file(value: str) -> str:
+    try:
+        with Path(value).open():
+            return value
+    except OSError:
+        raise ValueError from None
 
 
 def _log_level(value: str) -> str:
@@ -99,7 +101,7 @@ class Settings:
     trusted_proxies: tuple[Network, ...] = _variable(
         "FORWARDED_ALLOW_IPS", "127.0.0.1", _proxies, "addresses or networks of proxies, comma-separated, or *"
     )
-    ca_file: str | None = _variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates")
+    ca_file: str | None = _variable("SSL_CERT_FILE", None, _readable_file, "the path of a file with CA certificates")
     ingest_per_minute: int = _number("INGEST_PER_MINUTE", "6000", 1, 10**6)
     account_megabytes: int = _number("ACCOUNT_MEGABYTES", "2000", 1, 10**6)
     metrics_token: str | None = _variable(

@@ -164,7 +164,7 @@ WRONG = [
         ("WEBPUSH_HOSTS", value)
         for value in ("*", "a b", "*.", "ftp://a", "https://a/path", "push_1", "a.*.b", "a:1")
     ),
-    *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
+    *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/", "c" * 256)),
     *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
     *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
     *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
