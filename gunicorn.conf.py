@@ -54,7 +54,8 @@ def take_lock(server):
     try:
         sqlite_lock.take(settings.database, settings.local_url, server.log.warning, note=settings.addresses)
     except OSError as error:
-        raise SystemExit(f"The database {settings.database} cannot be used: {error.strerror}.") from None
+        where = error.filename or settings.database  # its directory or its lock file
+        raise SystemExit(f"The database cannot be used: {where}: {error.strerror}.") from None
 
 
 def on_starting(server):

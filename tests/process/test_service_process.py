@@ -130,6 +130,11 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
     assert stopped.process.wait(timeout=PATIENCE_S) == 1
     assert "Traceback" not in stopped.log and "Booting worker" not in stopped.log
     assert "pocketbell.db" in stopped.log.splitlines()[-1]
+    (tmp_path / "data" / "pocketbell.db.lock").rename(tmp_path / "lock")
+    (tmp_path / "data" / "pocketbell.db.lock").mkdir()
+    stopped = start()
+    assert stopped.process.wait(timeout=PATIENCE_S) == 1
+    assert stopped.log.splitlines()[-1].endswith("/pocketbell.db.lock: Is a directory.")
 
 
 # --- stopping and crashing ----------------------------------------------------------------------------------
