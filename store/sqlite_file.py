@@ -97,7 +97,7 @@ class OldFile:
             why = f"it has schema {version}, made by a newer Pocketbell; this one knows up to {SCHEMA_VERSION}"
             raise refused(self._path, why)
         if version < SCHEMA_VERSION:
-            how = "upgrade a copy of it with: DATABASE_URL=sqlite:///COPY flask account list"
+            how = "upgrade a copy of it with: DATABASE_URL=sqlite:////PATH/COPY ./pocketbell account list"
             raise refused(self._path, f"it has schema {version} and this Pocketbell {SCHEMA_VERSION}; {how}")
         with _refusing(self._path):
             fault = str(self._connection.execute("PRAGMA quick_check(1)").fetchone()[0])
