@@ -222,7 +222,7 @@ def _message(sent: Publication, body: Body, attach: str) -> str:
 
     Text that comes as a file, without a message, is the message.
     """
-    named = sent.text(MESSAGE).replace("\\n", "\n")
+    named = sent.text(MESSAGE).replace("\\n", "\n").strip()
     if body.text is None or (body.text and named and not attach and sent.read(FILE_NAME)):
         name = file_name(sent) or f"attachment{mimetypes.guess_extension(body.content_type) or ''}"
         line = "" if body.is_picture else f"\n({name}, {_in_words(body.size)}, not kept)"

@@ -159,7 +159,7 @@ BODIES = [
     ("", "header", "header"),
     (" \n", "header", "header"),
     ("", "", "triggered"),
-    ("\ufeff \n", "", "triggered"),
+    ("\ufeff \n", r"\n \n", "triggered"),
     (r"C:\new", "", r"C:\new"),
     ("a\0b", "", "a\ufffdb"),
 ]
