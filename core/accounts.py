@@ -20,7 +20,7 @@ from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused, existing
-from wire.validation import checked_name
+from wire.validation import checked_choice, checked_name
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
@@ -172,9 +172,7 @@ def set_quiet_hours(account: Account, hours: str | None) -> None:
 
 def set_theme(account: Account, theme: str) -> None:
     """Set how the pages look: like the system, light or dark."""
-    if theme not in THEMES:
-        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
-    change(account, theme=theme)
+    change(account, theme=checked_choice(theme, "theme", THEMES))
 
 
 def note_devices(account: Account, device_seq: int) -> None:

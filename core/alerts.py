@@ -18,7 +18,14 @@ from store.database import transaction
 from store.senders import Webhook, find_webhook
 from wire.errors import Refused, existing
 from wire.notification import MAX_URL_CHARACTERS, Content
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text, either, not_among
+from wire.validation import (
+    MAX_BODY_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    checked_choice,
+    checked_name,
+    checked_text,
+    not_among,
+)
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
@@ -117,9 +124,7 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
 
 def quiet_hours_columns(word: str) -> dict[str, bool]:
     """The columns for a word of `QUIET_HOURS`; `Refused` (400) for any other word."""
-    if word not in QUIET_HOURS:
-        raise Refused(400, f"quiet_hours must be {either(QUIET_HOURS)}.", field="quiet_hours")
-    return QUIET_HOURS[word]
+    return QUIET_HOURS[checked_choice(word, "quiet_hours", QUIET_HOURS)]
 
 
 def quiet_hours_word(alert: Alert) -> str:
@@ -141,12 +146,6 @@ def _checked_color(color: str) -> str:
     return color
 
 
-def _checked_frequency(frequency: str) -> str:
-    if frequency not in COLLECTED_MS:
-        raise Refused(400, f"frequency must be one of {', '.join(COLLECTED_MS)}.")
-    return frequency
-
-
 def _checked_template(template: str | None, field: str, longest: int) -> str | None:
     if not template or not template.strip():
         return None
@@ -159,7 +158,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "name": checked_name,
     "icon": _checked_icon,
     "color": _checked_color,
-    "frequency": _checked_frequency,
+    "frequency": lambda frequency: checked_choice(frequency, "frequency", COLLECTED_MS),
     "title_template": lambda template: _checked_template(template, "The title template", MAX_TITLE_CHARACTERS),
     "body_template": lambda template: _checked_template(template, "The body template", MAX_BODY_CHARACTERS),
     "priority_template": lambda template: _checked_template(template, "The priority template", MAX_FIELD_TEMPLATE),

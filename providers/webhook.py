@@ -20,7 +20,7 @@ from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
 from wire.notification import MAX_HOPS, MAX_URL_CHARACTERS
-from wire.validation import checked_length, either, optional_text, required_text
+from wire.validation import checked_choice, checked_length, optional_text, required_text
 
 GENERIC = "generic"
 SECRET_PREFIX, SECRET_BYTES = "whsec_", 24
@@ -63,9 +63,7 @@ class Webhook(Provider[Hosts]):
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The address, the preset and, for a generic webhook, a new secret."""
-        preset = optional_text(registration, "preset") or GENERIC
-        if preset not in FORMS:
-            raise Refused(400, f"preset must be {either(FORMS)}.", field="preset")
+        preset = checked_choice(optional_text(registration, "preset") or GENERIC, "preset", FORMS)
         url = checked_length(required_text(registration, "url"), "url", MAX_URL_CHARACTERS)
         address = address_of(url)
         if address is None:

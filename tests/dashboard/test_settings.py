@@ -49,7 +49,7 @@ def test_a_theme_is_the_accounts_own(owner, stranger):
 def test_an_unknown_theme_is_refused_with_a_sentence(owner, theme):
     before = everything()
     page = owner.refused(f"{SETTINGS}/theme", {"theme": theme})
-    assert "system, light, dark" in page.said("alert")[0] and everything() == before
+    assert "system, light or dark" in page.said("alert")[0] and everything() == before
 
 
 # --- time zone ----------------------------------------------------------------------------------------------
