@@ -43,7 +43,9 @@ def _claim(place: Path | ServerUrl) -> None:
     if isinstance(place, Path):
         sqlite_lock.take(place, "pocketbell import", tell=lambda _: None, looks=1)
     else:
-        database.claim(place)
+        from store import postgresql_lock  # whose packages SQLite does not need
+
+        postgresql_lock.claim(place)
 
 
 def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:

@@ -149,13 +149,6 @@ def has_data(place: Path | ServerUrl) -> bool:
     return postgresql.has_data(place)
 
 
-def claim(url: ServerUrl) -> None:
-    """Take the lock of a service on a server's database; `DatabaseRefused` if a service or command uses it."""
-    from store import postgresql_lock
-
-    postgresql_lock.claim(url)
-
-
 def is_shared() -> bool:
     """Whether other processes may serve the same database: never a file, whose lock one service takes."""
     return _engine is not sqlite
