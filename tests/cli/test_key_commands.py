@@ -1,13 +1,8 @@
 """`flask key`: create, list, revoke."""
 
 from tests.support.accounts import OWNER
-from tests.support.commands import key_columns, printed, said
+from tests.support.commands import key_columns
 from tests.support.rows import each
-
-
-def test_a_second_live_key_with_the_same_name_is_refused(owned):
-    printed(owned("key", "create", OWNER, "backup"))
-    assert said(owned("key", "create", OWNER, "backup")).startswith("Error: There is already an API key “backup”.")
 
 
 def test_key_list_prints_id_preview_name_created_last_used_revoked(service, owned, moved_clock):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.accounts import OWNER
 from tests.support.commands import lines_of
-from tests.support.forms import PAGES_OF_THE_OWNER, POST_RULES, PREVIEW
+from tests.support.forms import POST_RULES, PREVIEW
 from tests.support.rows import each
 from tests.support.tables import everything
 
@@ -100,11 +100,3 @@ def test_a_get_request_to_the_address_of_a_form_changes_nothing(forms):
         forms.owner.get(path, query_string=forms.content(rule) if rule not in ("/app/devices", PREVIEW) else None)
     assert everything() == before
     assert forms.owner.is_signed_in
-
-
-def test_every_form_of_a_page_holds_the_token_of_its_session(forms):
-    for path in PAGES_OF_THE_OWNER:
-        page = forms.owner.page(path)
-        posts = [form for form in page.all("form") if form.get("method") == "post"]
-        tokens = [field.get("value") for field in page.all("input") if field.get("name") == "csrf"]
-        assert tokens == [forms.owner.token] * len(posts), path

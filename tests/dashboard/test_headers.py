@@ -5,7 +5,7 @@ import re
 
 from tests.support.forms import PAGES_OF_THE_OWNER
 from tests.support.hostile import POLICY
-from tests.support.pages import Visitor, make_account, setup_link
+from tests.support.pages import Visitor, make_account
 from tests.support.rows import each
 from tests.support.server import ROOT
 
@@ -29,10 +29,6 @@ def check_headers(answer, cache_control):
 def test_a_page_carries_the_security_headers_and_is_never_stored(owner, service, path):
     for visitor in (owner, Visitor(service)):
         check_headers(visitor.get(path), "no-store")
-
-
-def test_the_set_up_page_carries_the_security_headers_and_is_never_stored(visitor):
-    check_headers(visitor.get(setup_link()), "no-store")
 
 
 def test_the_answer_to_a_form_carries_the_security_headers_and_is_never_stored(owner):

@@ -3,7 +3,6 @@
 import pytest
 
 from store.notifications import NotificationRow
-from tests.support.rows import each
 from wire import notification
 from wire.errors import Refused
 from wire.json_schema import BOOLEAN
@@ -40,15 +39,6 @@ def test_an_optional_field_is_kept_under_the_name_of_its_column(optional):
 def test_an_optional_field_of_a_wrong_type_is_refused_with_its_name(optional):
     with pytest.raises(Refused, match=r"lacks must be a string\."):
         checked(lacks=1)
-
-
-@each("name", ["title", "body"])
-def test_a_required_field_is_neither_absent_nor_null(name):
-    null = {"title": "Disk", "body": "full", name: None}
-    absent = {one: sent for one, sent in null.items() if sent is not None}
-    for request in (null, absent):
-        with pytest.raises(Refused, match=f"{name} is required"):
-            notification.checked_content(request)
 
 
 def test_an_optional_field_is_answered_under_its_own_name(optional):

@@ -265,12 +265,6 @@ def test_a_required_field_that_is_missing_or_null_is_refused(owner, path, good, 
     refusal(owner.post(path, good | {field: None}))
 
 
-def test_an_optional_field_that_is_null_counts_as_absent(owner, push_service):
-    without = owner.post("/devices", {"kind": "apns", "token": "ab" * 32}).json["device"]
-    null = owner.post("/devices", {"kind": "apns", "token": "cd" * 32, "name": None, "subscription": None})
-    assert (null.status_code, null.json["device"]["name"]) == (201, without["name"])
-
-
 @each("name", ["Title", "TITLE", " title", "title ", "tïtle"])
 def test_a_fields_name_is_exact(owner, name):
     refusal(owner.post("/notifications/send", {name: "t", "body": "b"}))
