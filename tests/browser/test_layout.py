@@ -76,6 +76,13 @@ def test_on_a_phone_no_button_covers_a_keys_name_and_each_answer_stays_in_its_bu
     assert sizes == [0] * 3 and owners_page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+def test_a_long_name_leaves_the_words_beside_it_whole(owners_page, site):
+    site.service.caller(name="W" * 100)
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    owners_page.goto(f"{site.base}/app/keys")
+    assert owners_page.locator("td code").evaluate_all(LINES) == [1]
+
+
 def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     places = {}
