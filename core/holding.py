@@ -10,7 +10,7 @@ from typing import NamedTuple
 from core import local_time
 from store.followers import Follower
 from store.heartbeats import Beat
-from store.held_notifications import HeldGroup
+from store.held_notifications import ALERT, HeldGroup
 from store.metric_rules import Rule
 from store.mutes import ALL, HOLD, Mute
 from store.senders import AlertSender, Sender, SnoozedSender, Subject
@@ -125,9 +125,16 @@ def _names(mute: Mute, subject: Subject) -> bool:
     return mute.what == ALL or mute.subject == subject
 
 
-def held_until(sender: Sender | HeldGroup, priority: int | None, mutes: Mutes, now: int) -> tuple[int, str]:
-    """When a notification that is held now will be released by the present settings, and the reason until then."""
+def held_until(
+    sender: Sender, priority: int | None, mutes: Mutes, held: Collection[HeldGroup], now: int
+) -> tuple[int, str]:
+    """When a notification that comes now and is held will be released as things stand, and the reason until then.
+
+    `held` are the account's: it joins those of its sender and priority.
+    """
     frequency, holds = what_holds(sender, priority, mutes)
-    end = local_time.collected_at(frequency, now, now)
+    place = (ALERT, sender.subject[1], max(priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY))
+    joined = (one.first_held_at for one in held if (one.kind, one.sender_seq, one.priority) == place)
+    end = local_time.collected_at(frequency, next(joined, now), now)
     until, why = holds.until(end)
     return until, why or "digest"

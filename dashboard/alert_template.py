@@ -16,7 +16,7 @@ from dashboard.alert_page import back_to, render
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
-from store import alert_events
+from store import alert_events, held_notifications
 from store import mutes as stored_mutes
 from store.mutes import HOLD
 from store.senders import Owner, find_receivers_of_alert
@@ -234,7 +234,8 @@ def _arrival(alert: Alert, priority: int | None) -> str:
     mutes = stored_mutes.of_account(found[0].account_seq) if found[1].has_mutes else []
     fate = holding.fate(found[0], priority, mutes, now)
     if fate == HOLD:
-        until, why = holding.held_until(found[0], priority, mutes, now)
+        held = held_notifications.of_account(found[0].account_seq)
+        until, why = holding.held_until(found[0], priority, mutes, held, now)
         return f"Held until {page.near(until)} ({why})."
     return "Saved to History only: it is muted." if fate == KEEP else "Delivered right away."
 

@@ -26,9 +26,11 @@ from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store import database, held_notifications
+from store import mutes as stored_mutes
 from store.mutes import EVERYTHING, Mute
 from store.notifications import Entry
 from store.search import fold
+from store.senders import find_sender
 from web import guards
 from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
@@ -255,7 +257,11 @@ def held_until(entry: Entry) -> int | None:
     """When a held notification will be sent, as things stand; None if a newer one with its tag stands for it."""
     group = None if entry.digest_seq else held_notifications.group_of(entry.seq)
     if group is None:
-        return entry.content.deliver_at
+        at = entry.content.deliver_at
+        if at is None or not current().account.has_mutes:
+            return at
+        muting = stored_mutes.of_account(current().account.seq)
+        return holding.what_holds(find_sender(entry.seq), entry.content.priority, muting)[1].until(at)[0]
     if "held" not in g:  # a page may list many
         g.held = held_notifications.of_account(current().account.seq)
     of_group = [one for one in g.held if (one.kind, one.sender_seq, one.priority) == group]

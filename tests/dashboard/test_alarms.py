@@ -5,6 +5,7 @@ import pytest
 from store import alarms
 from store.database import EVERYBODY, run, transaction
 from tests.support.alarms import every, ring, rung, send_at
+from tests.support.mutes import mute, unmute
 from tests.support.pages import HISTORY, notification_page
 from tests.support.rows import each
 from tests.support.times import HOUR_S
@@ -97,6 +98,9 @@ def test_a_scheduled_notification_says_when_it_is_sent(service, owner, caller, b
     assert "StatusHeld until 11:00" in page.main and "Scheduledfor 2026-11-21 11:00:00" in page.main
     assert page.section("Devices") == "Devices Not sent yet: it is held."
     assert "Held until 11:00" in owner.page(HISTORY).text
+    muted = mute(caller, cron="30 10 * * *", for_s=HOUR_S)
+    assert "Held until 11:30" in owner.page(HISTORY).text
+    unmute(caller, muted)
     every(service, moved_clock, HOUR_S)
     service.work()
     page = notification_page(owner, id_)

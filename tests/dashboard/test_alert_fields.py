@@ -108,8 +108,11 @@ def test_the_preview_says_whether_it_would_be_held_now(service, alert, option, l
     assert previewed(alert, EVENT | {"level": level})["arrival"] == arrival
 
 
-def test_the_preview_says_that_a_frequency_collects_it(alert):
+@each("minutes", [0, 59])  # after the first that is collected
+def test_the_preview_says_that_a_frequency_collects_it(alert, moved_clock, minutes):
     alert.hook.set("--frequency", "1h")
+    alert.hook.post(EVENT)
+    moved_clock.advance(60 * minutes)
     assert [previewed(alert, EVENT | {"level": n})["arrival"] for n in (2, 3, 4)] == [COLLECTED, COLLECTED, AT_ONCE]
 
 
