@@ -262,6 +262,11 @@ class Alert(Model):
         return list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
 
     @classmethod
+    def named(cls, account_seq: int, name: str) -> list["Alert"]:
+        """Those with this name."""
+        return list(cls.select().where(cls.account == account_seq, cls.name == name))
+
+    @classmethod
     def find(cls, account_seq: int, alert_id: str) -> "Alert | None":
         """An alert of the account."""
         return cls.first("account_seq = ? AND id = ?", account_seq, alert_id)

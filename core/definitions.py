@@ -45,6 +45,7 @@ class Kind:
     known_by: tuple[str, ...]  # required; what has the same values in them is the same one, written again
     spelled: Mapping[str, str]  # names in refusals of the rules below, to fields
     of_account: Callable[[int], list[Any]]  # newest first
+    named: Callable[[int, str], list[Any]]  # at least those with the name of `known_by`
     find: Callable[[int, str], Any]  # `Refused` (404) if there is none with that id
     fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has
     make: Callable[[Account, Fields, int], Any]
@@ -80,7 +81,8 @@ class Kind:
         """
         with transaction(account.seq):
             known = self.known(fields)
-            old = self.only([one for one in self.of_account(account.seq) if self.known(self.fields_of(one)) == known])
+            alike = self.named(account.seq, known[1])
+            old = self.only([one for one in alike if self.known(self.fields_of(one)) == known])
             if old is not None:
                 return self.changed(account.seq, old.id, fields, now), False
             return self.created(account, fields, now), True
@@ -198,6 +200,7 @@ ALERT = Kind(
     known_by=("name",),
     spelled={column: field for field, (column, _) in OF_ALERT.items()},
     of_account=Alert.of_account,
+    named=Alert.named,  # there may be a thousand others
     find=alerts.find_alert,
     fields_of=_alert_fields,
     make=_make_alert,
@@ -234,6 +237,7 @@ HEARTBEAT = Kind(
     known_by=("name",),
     spelled={"period": "periodS", "cron": "cron"},
     of_account=stored_heartbeats.of_account,
+    named=lambda account_seq, _: stored_heartbeats.of_account(account_seq),
     find=heartbeats.find_heartbeat,
     fields_of=_heartbeat_fields,
     make=lambda account, fields, now: heartbeats.create_heartbeat(account, _heartbeat_settings(fields), now),
@@ -287,6 +291,7 @@ RULE = Kind(
     known_by=("project", "metric", "when"),
     spelled={"rule": "when", "duration": "forS"},
     of_account=stored_rules.of_account,
+    named=lambda account_seq, _: stored_rules.of_account(account_seq),
     find=metric_rules.find_rule,
     fields_of=_rule_fields,
     make=_make_rule,

@@ -1,16 +1,23 @@
-"""Which requests may take long: lists, pages, downloads, polls, assistants. Must not know their handlers."""
+"""Which requests may take long: lists, pages, forms, downloads, polls, assistants. Must not know their handlers."""
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 from wire.errors import Refused
 
-READING = re.compile("/api/v1/notifications|/app(?!/static/).*|/[^/]+/(?:json|sse|raw|ws)")
+READING = re.compile(
+    r"(?s:/api/v1/(?!stats\Z|notifications/).*|/docs.*|/openapi\.json|/app(?!/static/).*|/[^/]+/(?:json|sse|raw|ws))"
+)
+FORM = re.compile("(?s:/app/(?!login|setup/|forgot|phone).*)")  # an owner's: if it is wrong, its page is shown again
 
 
 def takes_long(method: str, path: str) -> bool:
     """Whether the request may read much: the server answers only a few of these at once (`process/long_turns.py`)."""
-    return path == "/mcp" or (method == "GET" and READING.fullmatch(path) is not None)
+    path = unquote(path) if "%" in path else path
+    if method in ("GET", "HEAD"):
+        return READING.fullmatch(path) is not None
+    return path == "/mcp" or (method == "POST" and FORM.fullmatch(path) is not None)
 
 
 def check_crowd(environ: dict[str, Any]) -> None:

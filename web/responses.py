@@ -55,8 +55,7 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(_page_headers(known.picture_origins))
-    elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
-        # A button's page, or the one at an alert's address: both addresses are secret.
+    elif response.mimetype == "text/html":  # of a button, a mail's link or an alert: their addresses are secret
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
     if known.window:
         names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")

@@ -38,6 +38,11 @@ def test_the_answer_to_a_form_carries_the_security_headers_and_is_never_stored(o
     check_headers(owner.post("/app/logout"), "no-store")
 
 
+@each("path", ["/a/unknown", "/e/unknown", "/i/unknown"])
+def test_an_error_at_an_address_that_is_a_secret_carries_the_security_headers(visitor, path):
+    check_headers(visitor.get(path, headers={"Accept": "text/html"}), "no-store")
+
+
 @each("path", STATIC_FILES)
 def test_a_static_file_carries_the_security_headers_and_is_asked_for_each_time(visitor, path):
     check_headers(visitor.get(path), "no-cache")

@@ -8,6 +8,12 @@ from web.long_requests import takes_long
     "method, path, is_long",
     [
         ("GET", "/api/v1/notifications", True),
+        ("HEAD", "/api/v1/notifications", True),
+        ("GET", "/api/v1/%6Eotifications", True),
+        ("GET", "/api/v1/alerts", True),
+        ("GET", "/docs", True),
+        ("GET", "/openapi.json", True),
+        ("POST", "/app/quiet", True),  # a wrong form shows the page again
         ("POST", "/mcp", True),
         ("GET", "/app", True),
         ("GET", "/app/notifications.csv", True),
@@ -16,10 +22,11 @@ from web.long_requests import takes_long
         ("POST", "/api/v1/notifications/send", False),
         ("POST", "/app/login", False),  # it may wait for its turn to hash
         ("GET", "/api/v1/stats", False),
+        ("GET", "/api/v1/notifications/01a21f", False),  # it may wait
         ("GET", "/healthz", False),
         ("GET", "/ping/some-job", False),
         ("GET", "/topic/publish", False),
     ],
 )
-def test_lists_pages_polls_and_assistants_may_take_long_and_sends_events_and_pings_never(method, path, is_long):
+def test_lists_pages_forms_polls_and_assistants_may_take_long_and_sends_events_and_pings_never(method, path, is_long):
     assert takes_long(method, path) is is_long
