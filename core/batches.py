@@ -15,6 +15,7 @@ class Batches:
     def __init__(self, name: str, fault: str) -> None:
         self.due = threading.Event()  # set when something is due that must not wait for the next round
         self.busy = set[int]()  # accounts with a batch under way
+        self.turns = dict[int, int]()  # by account: the number of its latest batch
         self._name, self._fault = name, fault
         self._running = list[Future[None]]()
         self._threads = ThreadPoolExecutor(ACCOUNTS, thread_name_prefix=name)
@@ -28,6 +29,7 @@ class Batches:
         """Start an account's batch; after a full one, the next round starts at once."""
         self._running = [batch for batch in self._running if not batch.done()]
         self.busy.add(account_seq)
+        self.turns[account_seq] = max(self.turns.values(), default=0) + 1
         self._running.append(self._threads.submit(self._run, account_seq, work, is_full))
 
     def finish(self) -> None:

@@ -63,17 +63,17 @@ def start_due(
 def _due(now: int, batches: Batches, kinds: Collection[str]) -> dict[int, list[tuple[int, int]]]:
     """The next attempts (notification, device) of as many accounts as have room, the longest due first.
 
-    The devices of an account take turns: a long backlog on one does not keep the others waiting.
+    Accounts take turns, and so do the devices of one: a long backlog does not keep the others waiting.
     """
     device_seqs = defaultdict[int, list[int]](list)
     for device in deliveries.due_devices(now):
         if device.kind in kinds and device.account_seq not in batches.busy and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
     chosen = dict[int, list[tuple[int, int]]]()
-    for account_seq, seqs in list(device_seqs.items())[: batches.room]:
+    for account_seq in sorted(device_seqs, key=lambda seq: batches.turns.get(seq, 0))[: batches.room]:
         oldest = [
             (place, notification_seq, device_seq)
-            for device_seq in seqs
+            for device_seq in device_seqs[account_seq]
             for place, notification_seq in enumerate(deliveries.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
         ]
         first = sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]

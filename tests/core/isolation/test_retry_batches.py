@@ -3,7 +3,7 @@
 import pytest
 
 import push
-from core import retries
+from core import batches, retries
 from tests.support.isolation import KINDS, account, in_thread, later, listed, pending, sent, work
 
 # The worker
@@ -88,6 +88,20 @@ def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_th
     work(service)
     assert [listed(caller) for caller in callers] == [["delivered"]] * 10
     assert gate.most_accounts == 8
+
+
+def test_accounts_take_turns_however_old_their_backlogs_are(ann, bob, device, gate, moved_clock, monkeypatch):
+    monkeypatch.setattr(batches, "ACCOUNTS", 1)
+    pending(ann, device(ann), 25)
+    moved_clock.advance(5)
+    pending(bob, device(bob))
+    moved_clock.advance(30)
+    gate.begun.clear()
+    retries.batches.turns.clear()
+    for _ in range(3):
+        retries.retry_due(moved_clock.ms)
+        retries.batches.finish()
+    assert [email for email, _ in gate.begun] == ["ann@example.org", "bob@example.org", "ann@example.org"]
 
 
 def test_a_failing_batch_does_not_affect_others_and_is_retried(ann, bob, device, service, moved_clock, monkeypatch):
