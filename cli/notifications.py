@@ -26,7 +26,7 @@ history = Group("history", help="Delete notifications from the history.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
 @click.option("--image", metavar="URL", help="The https address of a picture to show.")
 @click.option(
-    "--acknowledge", is_flag=True, default=None, help="Repeat it every minute for an hour, until acknowledged."
+    "--acknowledge", is_flag=True, default=None, help="Repeat it every minute until acknowledged, at most 50 times."
 )
 @click.option("--deliver-at", metavar="TIME", help="Send it later: 2026-11-21T07:00, or Unix milliseconds.")
 def send(owner: Account, body: str | None, priority: str | None, deliver_at: str | None, **said: Any) -> None:

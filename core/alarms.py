@@ -18,7 +18,7 @@ from process import clock
 from providers.base import Answer, Outcome
 from store import alarms as stored
 from store import copies, deliveries, held_notifications, notifications, snoozes
-from store.alarms import ClaimedAlarm, DueAlarm
+from store.alarms import Alarm, ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt
 from wire.errors import Refused, existing
@@ -168,6 +168,18 @@ def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
     found = receivers(alarm.account_seq, alarm.notification.content.priority, now).devices
     left_out = deliveries.quiet_on(alarm.notification.seq)
     return [device for device in found if not device.after_s and device.seq not in left_out]
+
+
+def lasts_s(content: Content) -> int:
+    """For how many seconds a notification repeats at most."""
+    every_s, for_s = content.acknowledge
+    return min(for_s, MAX_REPEATS * every_s)
+
+
+def stops_at(alarm: Alarm, content: Content, now: int) -> int:
+    """When a notification that repeats now stops if nobody acknowledges it; to within one of its intervals."""
+    last_at = now + (MAX_REPEATS - alarm.repeats) * content.acknowledge[0] * 1000
+    return min(at for at in (last_at, alarm.ends_at, content.expires_at) if at is not None)
 
 
 def acknowledged_on(device: str | None, by: str | None) -> str:

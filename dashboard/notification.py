@@ -1,5 +1,7 @@
 """The page of a notification: its status on each device, its alarm, actions."""
 
+from functools import partial
+
 from flask import flash, redirect, render_template
 
 from core import alarms, deletion, plans, snoozes
@@ -33,6 +35,8 @@ def show_notification(notification_id: str) -> Page:
         alike=notifications.entries(alike[:MAX_SHOWN_ALIKE]),
         alike_count=len(alike),
         alarm=stored_alarms.find(entry.seq),
+        lasts_s=alarms.lasts_s,
+        stops_at=partial(alarms.stops_at, now=clock.now_ms()),
         contents=notifications.entries(lines),
         replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),

@@ -71,5 +71,5 @@ def test_another_word_and_an_unknown_notification_are_refused(owner, sent):
 def test_home_does_not_ask_about_what_is_snoozed(owner, caller, browser):
     id_ = ring(caller)
     assert "needs you" in owner.page("/app/").main
-    assert "It will repeat every 1 min for 1 h" in snooze(owner, id_, "hour").main
+    assert "It will repeat every 1 min for 50 min" in snooze(owner, id_, "hour").main
     assert "needs you" not in owner.page("/app/").main
