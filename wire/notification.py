@@ -259,8 +259,8 @@ FIELDS = (
         "acknowledge",
         _checked_acknowledge,
         {
-            "description": "pushed again until the owner acknowledges it, at most 50 times; makes the priority 5; true:"
-            " each minute",
+            "description": "pushed again until the owner acknowledges it, at most 50 times; makes the priority 5;"
+            " true: each minute",
             "anyOf": [BOOLEAN, ACKNOWLEDGE],
         },
         answered=as_acknowledge,
