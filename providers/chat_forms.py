@@ -22,6 +22,7 @@ PLAIN_LINK = re.compile(r"(https?://[\w./:?=&%+,;-]+)")
 MAX_CARD_LINES, MAX_CARD_BYTES = 100, 14_000  # of a text; Teams takes 28 KB in all
 MAX_EVENT_BYTES = 48_000  # of a text and the same as HTML; Matrix takes 64 KB in all
 MAX_LINKS_CHARACTERS = 2_300
+MAX_NTFY_ACTIONS = 3
 
 Body = dict[str, Any]
 
@@ -212,6 +213,8 @@ def _ntfy_headers(message: Message, origin: str) -> dict[str, str]:
     if image := message.image(origin):
         headers["Attach"] = _ascii(image)
     if buttons := _buttons(message, origin):
+        if len(buttons) > MAX_NTFY_ACTIONS:  # ntfy would refuse the message
+            buttons[MAX_NTFY_ACTIONS - 1 :] = [("More", origin + message.path)]
         headers["Actions"] = json.dumps([{"action": "view", "label": label, "url": url} for label, url in buttons])
     return headers
 

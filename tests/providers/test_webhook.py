@@ -215,6 +215,14 @@ def test_ntfy_gets_the_text_as_its_body_and_the_rest_as_headers(sent):
     assert (got.headers["priority"], got.headers["content-type"]) == ("3", "text/plain; charset=utf-8")
 
 
+def test_ntfy_which_refuses_a_fourth_button_gets_the_page_as_its_third(owner, receiver):
+    add_webhook(owner, f"{receiver.origin}/topic", preset="ntfy", role="always")
+    actions = [{"label": label, "answer": label} for label in "abc"]
+    owner.post("/notifications/send", {"title": "t", "body": "b", "acknowledge": True, "actions": actions})
+    *_, third = buttons = json.loads(receiver.got[0].headers["actions"])
+    assert [one["label"] for one in buttons] == ["Acknowledge", "a", "More"] and "/notifications/" in third["url"]
+
+
 def test_apprise_gets_title_body_and_type(sent):
     assert sent("apprise", "/notify/key", title="Disk", body="full").json == {
         "title": "MCP - Disk",
