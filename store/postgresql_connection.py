@@ -35,6 +35,7 @@ OF_CONNECTION = (
 )
 PARAMETERS = {  # of a connection, unless the URL says something else
     "application_name": "pocketbell",
+    "client_encoding": "UTF8",  # whatever the database, the role or PGCLIENTENCODING says
     "connect_timeout": 2,
     "keepalives_idle": 5,
     "keepalives_interval": 2,

@@ -133,12 +133,14 @@ def test_a_database_with_tables_of_another_program_is_refused(url):
     assert not database.has_data(url)
 
 
-def test_a_commit_waits_for_the_disk_whatever_the_database_says(url):
+def test_a_commit_waits_for_the_disk_and_takes_all_of_unicode_whatever_the_database_says(url):
     with servers.beside(url) as other:
+        alter = f"ALTER DATABASE {url.url.rpartition('/')[2]} SET"
         for said, holds in (("off", "on"), ("remote_apply", "remote_apply")):
-            other.execute(f"ALTER DATABASE {url.url.rpartition('/')[2]} SET synchronous_commit = {said}")
+            other.execute(f"{alter} synchronous_commit = {said}; {alter} client_encoding = 'LATIN1'")
             database.open_database(url)
-            assert run("SELECT current_setting('synchronous_commit')").fetchone() == (holds,)
+            found = run("SELECT current_setting('synchronous_commit'), CAST(? AS TEXT)", ("Ω",)).fetchone()
+            assert found == (holds, "Ω")
             database.close()
 
 
