@@ -7,6 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn handles it: a traceback would say nothing
+
 from config import VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
@@ -17,6 +20,8 @@ from process.logs import JsonLines, JsonLogger
 from store import database, engine, sqlite_lock
 from store.sqlite import copy_before
 from web import request_body
+
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 settings = load_settings()
 
@@ -114,6 +119,7 @@ def when_ready(server):
             "There is no account yet. Create one with: ./pocketbell account create, or flask account create."
             " With PRINT_SETUP_LINK=1 a start prints a link that creates it, with FIRST_ACCOUNT one for that address."
         )
+    os.register_at_fork(after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING))
     database.close()  # a connection must not be used after a fork
     gc.freeze()  # the worker's collector would write to the memory that both share, and so copy it
 
@@ -126,8 +132,14 @@ def first_link():
     return accounts.make_setup_link(clock.now_ms(), wanted=shown), "create your account"
 
 
+def pre_fork(server, worker):
+    """Let signals to stop wait until the new worker handles them: the handlers that it inherits would lose them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+
+
 def post_worker_init(worker):
-    """Prepare the worker process: CPU, database, memory, background jobs."""
+    """Prepare the worker process: signals, CPU, database, memory, background jobs."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
     engine.make_way, engine.let_others = worker.make_way, worker.baton.let_others

@@ -8,7 +8,6 @@ the database.
 
 import contextlib
 import errno
-import json
 import math
 import os
 import select
@@ -16,20 +15,18 @@ import signal
 import socket
 import threading
 from collections import deque
-from http import HTTPStatus
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.workers.base import Worker
 
-from process import clock
+from process import clock, http_messages
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.http_messages import SHORT_BYTES, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
-from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
@@ -133,13 +130,18 @@ class ThreadedWorker(Worker):
         for listener in self.sockets:  # so that a new service can start
             listener.close()
         until_s = clock.monotonic_s() + self.cfg.graceful_timeout
-        while self.connections and clock.monotonic_s() < until_s:
+        while self.connections and not self.is_over and clock.monotonic_s() < until_s:
             self._look_after(STOPPING_EVERY_S)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop at a signal."""
+        """Begin to stop at SIGTERM."""
         if self.alive:
             self._end_serving()
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """Stop without waiting for clients. At Ctrl-C two signals come: `SystemExit` would spoil the clean-up."""
+        self.is_over = True
+        self.handle_exit(sig, frame)
 
     # --- threads ---
 
@@ -440,11 +442,9 @@ class ThreadedWorker(Worker):
         return not (request.body.failed or request.unreader.is_over)
 
     def _refuse(self, connection: Connection, status: int, sentence: str) -> None:
-        """Answer invalid HTTP with an error in our format, without quoting it: it may contain a key or a code."""
-        body = json.dumps(rest_body(Refused(status, sentence))).encode()
-        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
-        head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        """Answer invalid HTTP with an error, and close the connection."""
+        head, body = http_messages.refusal(status, sentence)
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
-        connection.write(head.encode() + body)
+        connection.write(head + body)
         connection.is_flushed()  # who does not take this either has taken nothing for long
         self._close(connection)

@@ -3,9 +3,11 @@
 Must not know routes, threads or who waits for whom.
 """
 
+import json
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any
 
@@ -16,6 +18,7 @@ from gunicorn.http.wsgi import base_environ
 
 from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
+from wire.errors import Refused, rest_body
 
 SHORT_BYTES = 16_384  # of the longest head, and of a body that is received without a thread, and kept in memory
 CHUNKED = "Transfer-Encoding: chunked\r\n"
@@ -121,6 +124,13 @@ def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict
         "REMOTE_ADDR": peer[0],
         "REMOTE_PORT": str(peer[1]),
     }
+
+
+def refusal(status: int, sentence: str) -> tuple[bytes, bytes]:
+    """Head and body of an answer to invalid HTTP, which is not quoted: it may contain a key or a code."""
+    body = json.dumps(rest_body(Refused(status, sentence))).encode()
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode(), body
 
 
 class Answer:

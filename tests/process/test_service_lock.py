@@ -37,6 +37,15 @@ def test_a_second_service_on_the_same_port_takes_over_when_the_first_ends(start)
     assert second.wait_until_ready().get("/healthz").status == 200
 
 
+def test_ctrl_c_while_it_waits_ends_it_without_a_traceback(start):
+    first = start()
+    wait_until(lambda: "Starting Pocketbell" in first.log)
+    second = start()
+    wait_until(lambda: WAITS in second.log)
+    second.process.send_signal(signal.SIGINT)
+    assert second.process.wait(PATIENCE_S) == -signal.SIGINT and "Traceback" not in second.log
+
+
 def test_after_kill_9_of_all_processes_the_next_service_starts_at_once(start):
     first = start().wait_until_ready()
     first.kill()

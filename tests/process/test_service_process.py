@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 from contextlib import closing
 from functools import partial
@@ -157,6 +158,28 @@ def test_sigterm_answers_requests_in_progress_and_then_ends(start, push_service,
     join(threads)
     assert [answer.status for answer in answers] == [200] * 6
     assert {json.loads(answer.text)["notification"]["status"] for answer in answers} == {"delivered"}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+@each(
+    "sent, passed_on, is_serving",
+    [(signal.SIGTERM, signal.SIGTERM, False), (signal.SIGINT, signal.SIGQUIT, True)],  # Ctrl-C
+)
+def test_a_stop_reaches_a_worker_that_was_only_just_forked_and_one_that_gets_two_signals(
+    start, sent, passed_on, is_serving
+):
+    server = start()
+    if is_serving:
+        server.wait_until_ready()
+    master = Path(f"/proc/{server.process.pid}")
+    worker = int(wait_until((master / f"task/{master.name}/children").read_text))
+    status = Path(f"/proc/{worker}/status")
+    os.kill(worker, signal.SIGSTOP)
+    wait_until(lambda: "\nState:\tT" in status.read_text())
+    os.killpg(server.process.pid, sent)
+    wait_until(lambda: int(re.search(r"ShdPnd:\t(\w+)", status.read_text())[1], 16) & 1 << passed_on - 1)
+    os.kill(worker, signal.SIGCONT)
+    assert server.process.wait(PATIENCE_S / 3) == 0 and "Traceback" not in server.log
 
 
 def test_after_kill_9_every_acknowledged_notification_is_there(start):
