@@ -108,15 +108,17 @@ def _slack(message: Message, origin: str) -> Body:
     if found := links(message, origin):
         opened = " · ".join(f"<{_web(url)}|{_of_html(label).replace('|', '/')}>" for label, url in found)
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": opened}})
-    if image := message.image(origin):
-        blocks.append({"type": "image", "image_url": image, "alt_text": "Picture"})
-    return {"text": f"{title}\n{text}", "blocks": blocks}
+    said: Body = {"text": f"{title}\n{text}", "blocks": blocks}
+    if image := message.image(origin):  # as a block, Slack would refuse the message if it cannot fetch the picture
+        said["attachments"] = [{"fallback": "Picture", "image_url": image}]
+    return said
 
 
 def _discord(message: Message, origin: str) -> Body:
     lines = [cut(message.content.body, 1_500, _of_markdown), *_markdown_links(message, origin, _of_markdown)]
     embed: Body = {"title": cut(message.content.title, 256, _of_markdown), "description": "\n".join(lines)}
-    if image := message.image(origin):
+    image = message.image(origin) or ""
+    if "." in (urlsplit(image).hostname or ""):  # Discord refuses other hosts, and the whole message
         embed["image"] = {"url": image}
     return {"embeds": [embed], "allowed_mentions": {"parse": []}}
 

@@ -525,6 +525,14 @@ def test_a_picture_is_shown_where_a_service_can(owner, receiver):
     assert len(got) == len(FORMS) and {*FORMS} - shown == {"telegram", "matrix", "apprise"}
 
 
+def test_a_picture_that_a_service_cannot_fetch_does_not_make_it_refuse_the_message(owner, receiver):
+    for preset in ("slack", "discord"):
+        add_webhook(owner, f"{receiver.origin}/{preset}", preset=preset, role="always", minPriority=1)
+    owner.post("/notifications/send", {"title": "Door", "body": "motion", "image": "https://nas/cam.jpg"})
+    ((slack,), (discord,)) = (receiver.at(f"/{preset}") for preset in ("slack", "discord"))
+    assert "nas" not in json.dumps(slack.json["blocks"]) and "image" not in discord.json["embeds"][0]
+
+
 def test_events_ntfy_and_gotify_count_hops_alike(service, owner, receiver, hooked):
     hop = {"X-Pocketbell-Hops": "1"}
     service.alert().post({"title": "a"}, headers=hop)
