@@ -6,17 +6,12 @@ Callers pass the time. Must not know a clock, a setting, a request or the names 
 
 import hashlib
 import json
-import os
 import threading
 from typing import Any, NamedTuple, Self
 
 from store.database import EVERYBODY, database, peewee, run, run_later, transaction
 from store.rows import Query, columns, select_number, select_numbers, select_text
-
-
-def new_id(now: int) -> str:
-    """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
-    return f"{now:012x}{os.urandom(10).hex()}"
+from store.rows import new_id as new_id
 
 
 def sha256_of(secret: str) -> bytes:

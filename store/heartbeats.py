@@ -1,12 +1,13 @@
 """The tables of heartbeats and their pings, and their queries."""
 
 import json
+from functools import partial
 from typing import Any, NamedTuple
 
-from models import Account, new_id
+from models import Account
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_row, columns, keep_newest, select_number, select_numbers
+from store.rows import Count, Overdue, Query, add_own, columns, keep_newest, select_number, select_numbers
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -71,15 +72,9 @@ MOVE_OPEN_CHANGES = (
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
+add = partial(add_own, "heartbeat")
 count, count_down = Count("heartbeat"), Count("heartbeat", "state = 'down'")
 due = Overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
-
-
-def add(account_seq: int, values: dict[str, Any], now: int) -> str:
-    """The id of a new heartbeat with these columns."""
-    id_ = new_id(now)
-    add_row("heartbeat", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
-    return id_
 
 
 def change(seq: int, **values: Any) -> None:

@@ -1,12 +1,12 @@
 """The tables of rules on metrics and of when they fired, and their queries."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from models import new_id
 from store.database import run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_row, columns, keep_newest, select_numbers
+from store.rows import Count, Overdue, Query, add_own, columns, keep_newest, select_numbers
 from store.senders import Subject, Watch
 from wire.json_text import as_json
 
@@ -130,15 +130,9 @@ MOVE = (
     f" AND {OF_ACCOUNTS}"
 )
 
+add = partial(add_own, "metric_rule")
 count, count_firing = Count("metric_rule"), Count("metric_rule", IS_FIRING)
 due = Overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
-
-
-def add(account_seq: int, values: dict[str, Any], now: int) -> str:
-    """The id of a new rule with these columns."""
-    id_ = new_id(now)
-    add_row("metric_rule", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
-    return id_
 
 
 def replace_condition(rule: Rule, values: dict[str, Any]) -> None:

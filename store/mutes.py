@@ -3,10 +3,9 @@
 import json
 from typing import Any, NamedTuple
 
-from models import new_id
 from store import subjects
 from store.database import run
-from store.rows import Count, Query, add_row, columns, select_numbers
+from store.rows import Count, Query, add_own, columns, select_numbers
 from store.senders import Subject
 
 HOLD, HISTORY = "hold", "history"
@@ -77,8 +76,7 @@ def listed(account_seq: int) -> list[ListedMute]:
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
     """The id of a new mute with these columns."""
-    id_ = new_id(now)
-    add_row("mute", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
+    id_ = add_own("mute", account_seq, values, now)
     run(NOTE, (account_seq,))
     return id_
 

@@ -4,6 +4,7 @@ A column that is added to a row type is selected and read wherever that type is.
 """
 
 import json
+import os
 from collections.abc import Callable, Container, Sequence
 from functools import partial
 from operator import itemgetter
@@ -82,6 +83,18 @@ def select_numbers(statement: str, values: Values = ()) -> list[int]:
 def add_row(table: str, row: dict[str, Any]) -> int:
     """Add a row with these columns to a table that numbers its rows; returns its seq."""
     return insert(inserting(table, tuple(row)), tuple(row.values()))
+
+
+def new_id(now: int) -> str:
+    """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
+    return f"{now:012x}{os.urandom(10).hex()}"
+
+
+def add_own(table: str, account_seq: int, values: dict[str, Any], now: int) -> str:
+    """Add a row of an account with these columns; returns its id, which is new."""
+    id_ = new_id(now)
+    add_row(table, {"id": id_, "account_seq": account_seq, "created_at": now, **values})
+    return id_
 
 
 def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:
