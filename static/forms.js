@@ -10,7 +10,7 @@ function wear(theme) {
 
 async function save(form) {
   const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-  if (!answer.ok) throw new Error(String(answer.status));
+  if (!answer.ok || new URL(answer.url).pathname === "/app/login") throw new Error(String(answer.status));
   if (form.elements.theme) wear(form.elements.theme.value);
   form.querySelector(".saved").textContent = "Saved";
 }

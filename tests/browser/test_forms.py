@@ -16,6 +16,13 @@ def test_the_time_zone_is_saved_when_it_changes(owners_page, site):
     expect(owners_page.get_by_role("status")).to_have_count(0)  # it was said once
 
 
+def test_a_choice_after_the_session_ended_leads_to_the_sign_in_page_that_says_so(owners_page, site):
+    owners_page.goto(f"{site.base}/app/settings")
+    owners_page.context.clear_cookies()
+    owners_page.get_by_role("combobox", name="Time zone").select_option("Asia/Tokyo")
+    expect(owners_page.get_by_text("your last change was not saved")).to_be_visible()
+
+
 def test_icons_are_found_by_words_of_their_names(alert):
     page = alert.page
     alert.tab("Settings")
