@@ -101,10 +101,6 @@ def test_a_part_of_a_button_that_is_null_is_absent(owner, moved_clock):
     assert sent(owner, actions=buttons) == bare(moved_clock, actions=[OPENS, ANSWERS])
 
 
-def test_unknown_fields_are_ignored_still(owner, moved_clock):
-    assert sent(owner, expires_at=1, Priority=9, replacedBy="x", min_priority=2) == bare(moved_clock)
-
-
 WRONG = [
     *(("priority", wrong) for wrong in (0, 6, -1, 3.0, 2.5, True, False, "", "3", "MAX", "High", [3], {}, 10**99)),
     *(("url", wrong) for wrong in (1, True, ["https://example.org"], {}, "", " ", LONGEST_URL + "u")),

@@ -54,11 +54,6 @@ def test_a_generated_key_works_at_once_and_for_its_own_account(owner):
     assert owner.listed() == [sent]
 
 
-def test_every_key_is_another(owner):
-    keys = [generate(owner, "same name") for _ in range(20)]
-    assert len({key["fullKey"] for key in keys}) == len({key["id"] for key in keys}) == 20
-
-
 @each(
     "name, kept",
     [
