@@ -49,7 +49,7 @@ def of_upload(body: bytes) -> Picture | None:
     """The picture that a body is, if it is one."""
     if not begins_picture(body):
         return None
-    with request_body.large_bodies.turn("all"):
+    with request_body.large_body():
         return cut_picture(body)
 
 
@@ -59,7 +59,7 @@ def read_form() -> tuple[Payload, Content, bytes | None]:
     `Refused` (413) for a picture of more than `MAX_PICTURE_BYTES`, (400) for a file that is none, or for two.
     """
     raw = request_body.read_files(MAX_PICTURE_BYTES + current().settings.max_body_bytes)
-    with request_body.large_bodies.turn("all"):
+    with request_body.large_body():
         fields, files = _parts(raw)
         del raw
         if len(files) + ("image" in fields) > 1:

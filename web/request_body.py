@@ -4,20 +4,20 @@ Must not know what the body means.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from io import BytesIO
 from typing import Any, TypeVar
 
 from core.turns import Turns
 from web.context import current, request
-from web.multipart import MULTIPART
+from web.multipart import MULTIPART, is_multipart
 from wire.errors import Refused
 from wire.strict_json import parse_json
 
 FORM = "application/x-www-form-urlencoded"
-LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
-MAX_LARGE_WAITING = 32
+LARGE_BYTES = 65_536  # a larger body, or a multipart form, waits until no other is parsed: it takes 30 times its size
+MAX_LARGE_WAITING, MAX_LARGE_OF_ONE = 40, 31  # the second: of one account, beside the one that is parsed
 LARGE_WAITS_S = 10.0
 CUT_OFF = "The request body ended before its announced length."
 MAX_VISITOR_FORM_BYTES = 16_384  # without a session
@@ -36,7 +36,14 @@ large_bodies = Turns(
     {"all": MAX_LARGE_WAITING},
     LARGE_WAITS_S,
     lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
+    MAX_LARGE_OF_ONE,
 )
+
+
+def large_body() -> AbstractContextManager[None]:
+    """The turn of a body that takes long to parse; it queues in the name of its account."""
+    sender = current().__dict__.get("caller") or current().webhook
+    return large_bodies.turn("all", str(sender and sender.account_seq))
 
 
 def upload_turns(at_once: int, waiting: int = MAX_UPLOADS_WAITING) -> Turns:
@@ -73,11 +80,11 @@ def read_object(
     `is_confirmed` if the credential is looked up again later, where it counts.
     """
     raw = _read_whole(_announced())  # this, and the wait below, may take seconds: a key may be revoked meanwhile
-    if len(raw) <= LARGE_BYTES:
+    if len(raw) <= LARGE_BYTES and not is_multipart(current().environ.get("CONTENT_TYPE", "")):
         if not is_confirmed:
             current().confirm()
         return make(parse(raw))
-    with large_bodies.turn("all"):
+    with large_body():
         current().confirm()
         try:
             return make(parse(raw))

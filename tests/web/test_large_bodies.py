@@ -3,13 +3,14 @@
 import gc
 import json
 import sys
+from contextlib import nullcontext
 
 import pytest
 from werkzeug.test import EnvironBuilder
 
 from core import delivery, recent_requests
 from core.turns import Turns
-from models import Alert
+from models import Account, Alert
 from tests.support.rows import each
 from web import context, request_body
 from wire import strict_json
@@ -74,6 +75,23 @@ def test_a_large_body_that_finds_no_place_is_429(owner, hook, turns, door):
 def test_a_small_body_waits_for_no_large_one(owner, hook, turns, door):
     with turns.turn("all"):
         assert DOORS[door](owner, hook, {}).status_code in (200, 201)
+
+
+@every_door
+def test_large_bodies_queue_by_account_so_that_one_account_leaves_places_for_others(
+    owner, hook, turns, monkeypatch, door
+):
+    asked = []
+    monkeypatch.setattr(turns, "turn", lambda queue, who: nullcontext(asked.append(who)))
+    DOORS[door](owner, hook, LARGE)
+    assert asked == [str(Account.get().seq)]
+    assert request_body.MAX_LARGE_OF_ONE < request_body.MAX_LARGE_WAITING
+
+
+def test_a_multipart_form_takes_a_turn_however_small_since_its_parts_take_long_to_parse(service, hook, turns):
+    with turns.turn("all"):
+        answer = service.client.post(f"/p/{hook.code}", data={"a": "b"}, content_type="multipart/form-data")
+    assert answer.status_code == 429
 
 
 @every_door
