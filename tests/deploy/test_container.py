@@ -73,6 +73,7 @@ def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
     assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{ENVIRON['DATA_DIR']}"])
     assert set(composed("compose.yaml")["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
     assert set(bell["environment"]) <= KNOWN and ENVIRON["TMPDIR"] == "/dev/shm"
+    assert all(value.startswith(f"${{{name}:-") for name, value in bell["environment"].items())  # deploy/.env wins
 
 
 @each("name", OVERRIDES)
