@@ -18,7 +18,7 @@ from wire.json_text import json_bytes
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY, as_answered
 
 MARKUP = re.compile(r"[\\`*_~|#>\[\]()<{}]|^[+-]|(?<=^[0-9])\.", re.M)
-PLAIN_LINK = re.compile(r"(https?://[\w./:?=&%+,;-]+)")
+PLAIN_LINK = re.compile(r"(https?://[\w./:?=&%+,;@#!$~-]+)")
 MAX_CARD_LINES, MAX_CARD_BYTES = 100, 14_000  # of a text; Teams takes 28 KB in all
 MAX_EVENT_BYTES = 48_000  # of a text and the same as HTML; Matrix takes 64 KB in all
 MAX_LINKS_CHARACTERS = 2_300
@@ -83,6 +83,7 @@ def _web(address: str) -> str:
 
 
 def _of_mattermost(text: str) -> str:
+    text = PLAIN_LINK.sub(lambda link: link[0].replace("@", "%40"), text)
     return _of_markdown(text).replace("@", "@\u200b")  # or it would call everybody in the channel
 
 

@@ -150,16 +150,16 @@ def test_slack_gets_blocks_that_read_no_markup(sent):
 
 
 def test_discord_gets_an_embed_that_mentions_nobody(sent):
-    got = sent("discord", title="Disk_1", body="**a** @everyone\nhttps://x.example/a_b_c").json
+    got = sent("discord", title="Disk_1", body="**a** @everyone\nhttps://x.example/a_b_c/@d_e#f_g").json
     assert got["allowed_mentions"] == {"parse": []}
     (embed,) = got["embeds"]
     assert embed["title"] == r"MCP - Disk\_1"
-    assert embed["description"] == "\\*\\*a\\*\\* @everyone\nhttps://x.example/a_b_c"
+    assert embed["description"] == "\\*\\*a\\*\\* @everyone\nhttps://x.example/a_b_c/@d_e#f_g"
 
 
 def test_mattermost_gets_markdown_that_calls_nobody(sent):
-    assert sent("mattermost", title="Disk", body="@channel *a*").json == {
-        "text": "**MCP - Disk**\n@\u200bchannel \\*a\\*"
+    assert sent("mattermost", title="Disk", body="@channel *a* https://x.example/@d_e#f_g").json == {
+        "text": "**MCP - Disk**\n@\u200bchannel \\*a\\* https://x.example/%40d_e#f_g"
     }
 
 
