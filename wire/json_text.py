@@ -11,14 +11,10 @@ COMPACT: Any = {"ensure_ascii": False, "separators": (",", ":")}
 as_json = json.JSONEncoder(**COMPACT).encode
 raw_decode = json.JSONDecoder().raw_decode  # `loads` takes twice as long, since it looks for white space around
 
-faster: Callable[..., bytes] | None = None
-faster_reading: Callable[[str], Any] | None = None
 try:
-    import orjson
+    import orjson  # which is faster
 except ImportError:  # there is no wheel for every machine (requirements.in)
-    pass
-else:
-    faster, faster_reading = orjson.dumps, orjson.loads
+    orjson = None  # type: ignore[assignment]
 
 
 def json_bytes(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
@@ -26,9 +22,9 @@ def json_bytes(value: Any, default: Callable[[Any], Any] | None = None) -> bytes
 
     `default` makes a JSON value of any other type.
     """
-    if faster:
+    if orjson:
         try:
-            return faster(value, default)
+            return orjson.dumps(value, default)
         except TypeError:  # such as an integer of more than 64 bits
             pass
     return json.JSONEncoder(**COMPACT, default=default).encode(value).encode()
@@ -36,9 +32,9 @@ def json_bytes(value: Any, default: Callable[[Any], Any] | None = None) -> bytes
 
 def own_json(text: str) -> Any:
     """The value of JSON that the service or its database wrote; an integer in it has at most 64 bits."""
-    if faster_reading:
+    if orjson:
         try:
-            return faster_reading(text)
+            return orjson.loads(text)
         except ValueError:  # half of a surrogate pair
             pass
     return raw_decode(text)[0]

@@ -20,9 +20,9 @@ PAYLOADS = [
 ]
 
 
-@pytest.fixture(params=[json_text.faster, None], ids=["fast", "standard"])
+@pytest.fixture(params=[json_text.orjson, None], ids=["fast", "standard"])
 def encoder(request, monkeypatch):
-    monkeypatch.setattr(json_text, "faster", request.param)
+    monkeypatch.setattr(json_text, "orjson", request.param)
 
 
 @pytest.mark.usefixtures("encoder")

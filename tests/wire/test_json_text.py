@@ -23,7 +23,7 @@ def test_an_answer_is_the_same_whatever_writes_it(value):
 def test_an_answer_is_the_same_on_a_machine_without_the_faster_encoder(monkeypatch):
     value = {"é": [1, (2, None)], '\x00\x1f\x7f\u2028/"\\': True}
     faster = json_bytes(value)
-    monkeypatch.setattr(json_text, "faster", None)
+    monkeypatch.setattr(json_text, "orjson", None)
     assert json_bytes(value) == faster
 
 
@@ -32,9 +32,9 @@ def test_values_that_orjson_refuses_are_written_all_the_same(value):
     assert json_bytes(value) == as_json(value).encode()
 
 
-@pytest.fixture(params=[json_text.faster_reading, None], ids=["fast", "standard"])
+@pytest.fixture(params=[json_text.orjson, None], ids=["fast", "standard"])
 def reading(monkeypatch, request):
-    monkeypatch.setattr(json_text, "faster_reading", request.param)
+    monkeypatch.setattr(json_text, "orjson", request.param)
 
 
 @pytest.mark.parametrize(
