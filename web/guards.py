@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import flask
 from flask import Flask, Request, flash, redirect, session
-from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from itsdangerous import URLSafeSerializer
 from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response
@@ -359,6 +359,10 @@ class PageSessions(SecureCookieSessionInterface):
         """The session of a page; none for every other address."""
         is_page = request.path.startswith("/app/") and not request.path.startswith(("/app/static/", "/app/sw.js"))
         return super().open_session(app, request) if is_page else None
+
+    def should_set_cookie(self, app: Flask, session: SessionMixin) -> bool:
+        """Only a signed-in owner's is renewed: an ended session's could replace one that began meanwhile."""
+        return session.modified or (session.permanent and signed_in_account() is not None)
 
     def get_signing_serializer(self, app: Flask) -> Any:
         """The serializer that signs the cookie."""

@@ -30,6 +30,8 @@ def test_the_cookie_goes_on_with_the_session(owner, moved_clock):
     moved_clock.advance(80 * DAY_S)
     (cookie,) = owner.get("/app/").headers.getlist("Set-Cookie")
     assert "Expires=" in cookie
+    moved_clock.advance(90 * DAY_S)
+    assert owner.get("/app/notifications/new").headers.getlist("Set-Cookie") == []  # it may replace a newer one
 
 
 def test_a_visit_is_written_at_most_once_an_hour(owner, moved_clock):
