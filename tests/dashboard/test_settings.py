@@ -387,6 +387,7 @@ def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
 
 WINDOWS = [  # zone, window, now, what the page says
     ("UTC", "22:00-07:00", "2026-11-21T10:00", "Tonight 22:00 to 07:00"),
+    ("UTC", "14:00-06:00", "2026-11-21T10:00", "Today 14:00 to 06:00"),
     ("UTC", "22:00-07:00", "2026-11-21T23:30", "Quiet now, until 07:00"),
     ("Asia/Tokyo", "22:00-07:00", "2026-11-21T10:00", "Tonight 22:00 to 07:00"),
     ("Europe/Berlin", "02:10-02:50", "2026-03-28T12:00", "Mon 30 Mar 02:10 to 02:50"),  # not on the 29th
