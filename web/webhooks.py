@@ -140,7 +140,7 @@ def _metric(metric: Any, position: int, now: int) -> MetricColumns:
         return (
             _required_text(metric, "metricId", MAX_ID),
             _required_text(metric, "metricName", MAX_METRIC_NAME),
-            float(_number(metric.get("value"), "value")),
+            _number(metric.get("value"), "value") + 0.0,  # a float; no minus before a zero
             None if unit is None else _unit(unit),
             now if timestamp is None else _timestamp(timestamp),
             None if metadata is None else _metadata(metadata),
