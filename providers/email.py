@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.header import Header
 from email.headerregistry import Address as MailAddress
 from email.message import EmailMessage
 from email.policy import EmailPolicy
@@ -30,6 +31,7 @@ from wire.validation import required_text
 MIN_TIME_S = 2.0  # with less left, a mail is not begun
 CHECK_TIMEOUT_S = 8.0
 MAX_ADDRESS_CHARACTERS = 254
+MAX_PLAIN_SUBJECT = 60  # characters that fit into its line
 ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 PORTS = {"smtp": 587, "smtps": 465}
 TOKEN_BYTES = 16
@@ -72,12 +74,17 @@ def _sender(value: str) -> MailAddress:
 
 
 class _Policy(EmailPolicy):
-    """Folds headers, but not an address of the web, which it would encode if that is long."""
+    """Folds headers, but not an address of the web, which it would encode if that is long.
+
+    It would lose or add spaces in a subject of encoded words.
+    """
 
     def fold_binary(self, name: str, value: Any) -> bytes:
         """The header as bytes."""
         if name.startswith("List-"):
             return f"{name}: {value}\r\n".encode("ascii")
+        if name == "Subject" and not (value.isascii() and len(value) <= MAX_PLAIN_SUBJECT):
+            return f"{name}: {Header(value, 'utf-8', header_name=name).encode(linesep=self.linesep)}\r\n".encode()
         return super().fold_binary(name, value)
 
 

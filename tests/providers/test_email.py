@@ -92,6 +92,11 @@ def test_every_text_makes_one_well_formed_message(service, owner, mail_server, a
     assert "<script>" not in mail.get_body(("html",)).get_content()
 
 
+def test_a_long_subject_keeps_its_spaces(service, owner, mail_server, address):
+    title = "Größe der Datenbank überschritten: Bücherverzeichnis (größer als 5 GB), Löschung nötig für Müller"
+    assert mailed(service, owner, mail_server, title)["subject"] == f"MCP - {title}"
+
+
 def test_buttons_are_links_to_pages_that_press_nothing_when_they_are_opened(service, owner, mail_server, address):
     mail = mailed(service, owner, mail_server, priority=5, actions=[{"label": "Yes", "answer": "yes"}])
     assert mail["importance"] == "high"
