@@ -16,10 +16,11 @@ async function save(form) {
 }
 
 for (const form of document.querySelectorAll("form[data-saves]")) {
+  let saved = Promise.resolve();
   form.querySelector("button").hidden = true;
   form.addEventListener("change", () => {
     form.querySelector(".saved").textContent = "";
-    save(form).catch(() => form.submit()); // the page that follows says what is wrong
+    saved = saved.then(() => save(form)).catch(() => form.submit()); // the page that follows says what is wrong
   });
 }
 
