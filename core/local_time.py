@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from itertools import islice, pairwise, takewhile
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, available_timezones, reset_tzpath
 
 from cronsim import CronSim, CronSimError
 
 from core import week_windows
 from process.clock import DAY_MS, MINUTE_MS
 from wire.errors import Refused
+
+reset_tzpath(())  # the zones of the package tzdata alone: the machine's may be years old
 
 MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 QUARTER_MS = 15 * MINUTE_MS

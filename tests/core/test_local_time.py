@@ -245,6 +245,10 @@ def test_the_first_and_last_days_of_the_calendar_are_refused_or_have_bounds(zone
         assert begin < end
 
 
+def test_time_zones_are_as_new_as_the_service_however_old_those_of_the_machine_are():
+    assert local_time.local_time(utc("2026-12-01T12:00"), "America/Vancouver") == "2026-12-01 05:00"  # new in 2026
+
+
 def test_a_cron_expression_is_refused_when_the_clock_is_at_the_end_of_the_calendar():
     with pytest.raises(Refused) as refused:
         local_time.checked_cron("0 0 29 2 *", local_time.MAX_MS)
