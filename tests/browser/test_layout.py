@@ -159,6 +159,9 @@ def test_what_is_chosen_is_seen_in_forced_colours(site, open_page):
         page.goto(f"{site.base}/app/{path}")
         styles = page.locator(choices).evaluate_all(outlines)
         assert styles.count("solid") == 1 < len(styles), (path, styles)
+    page.goto(f"{site.base}/app/alerts/{site.service.alert().id}")
+    knob = "(it) => getComputedStyle(it, '::after').backgroundColor !== getComputedStyle(it).backgroundColor"
+    assert page.get_by_role("switch", checked=True).evaluate(knob)
 
 
 def test_parts_beside_home_keep_their_distance_without_watches(owners_page, site):
