@@ -9,7 +9,7 @@ from core.backoff import Backoff
 from core.clock_steps import STEP_MS
 from core.local_time import local_time, next_run
 from process import clock
-from store import heartbeats, metric_rules, server_notes
+from store import followers, heartbeats, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import existing
@@ -119,7 +119,9 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
         return
     last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
-    _go_down(beat, f"Last ping: {last}. The next was expected {expected}.", now)
+    zones = {follower.time_zone for follower in followers.of_sender(beat.subject)}
+    zone = f" ({beat.time_zone})" if zones - {beat.time_zone} else ""  # who reads it may be elsewhere
+    _go_down(beat, f"Last ping: {last}. The next was expected {expected}{zone}.", now)
 
 
 def next_expected(beat: Beat) -> int:

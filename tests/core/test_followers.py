@@ -193,9 +193,10 @@ def test_a_heartbeat_and_a_rule_tell_their_followers(service, owner, moved_clock
     assert len(bob.listed()) == 2
     silent = owner.post("/heartbeats", {"name": "Silent", "periodS": 60}).json["heartbeat"]
     follow(owner, bob, BOB, "heartbeat", silent["id"])
+    account_set(service, "--timezone", "Asia/Tokyo", email=BOB)
     service.client.get("/ping/" + silent["url"].rpartition("/")[2])
     every(service, moved_clock, 3_600)
-    assert "Silent is down" in bob.listed()[0]["title"]
+    assert "Silent is down" in bob.listed()[0]["title"] and bob.listed()[0]["body"].endswith(" 10:01 (UTC).")
 
 
 def test_the_alerts_digest_and_the_followers_own_quiet_hours_hold_a_copy(service, owner, hook, bob, phone, until):
