@@ -127,7 +127,8 @@ def open_database(path: Path, migrations: Path, newest: int) -> int:
             before = _make(path, newest)
         _upgrade(path, migrations, newest)
     except (DatabaseError, OSError) as error:
-        raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+        why = f"{error}; is its disk full?" if str(error) == "disk I/O error" else f"{error}."
+        raise DatabaseRefused(f"The database {path} cannot be used: {why}") from None
     return before
 
 

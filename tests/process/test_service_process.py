@@ -263,6 +263,9 @@ def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start)
     first = start().wait_until_ready()
     key = first.owner_key()
     assert first.terminate() == 0
+    stopped = start(before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (10_000, 10_000)))
+    assert stopped.process.wait(PATIENCE_S) == 1
+    assert stopped.log.splitlines()[-1].endswith("/pocketbell.db cannot be used: disk I/O error; is its disk full?")
 
     full = start(before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (400_000, 400_000)))
     full.wait_until_ready()
