@@ -1,6 +1,7 @@
 """requirements.txt: what requirements.in asks for and all that this needs, exactly, each with its hashes."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -51,19 +52,37 @@ def test_the_container_is_built_on_an_image_with_a_digest():
 PIP = """#!/bin/sh
 [ "$3" = freeze ] && printf 'Flask==3.1.3\\nhttp_ece==1.2.1\\npy.vapid==1.9\\nPyYAML==6.0.3\\n'
 [ "$1" != -m ] || echo "$(umask) $*" >> pip.log
-"""  # in the place of Python: it tells what is installed, and notes what it is to do
+[ "$1" != -c ] || echo .venv/lib
+"""  # in the place of Python: it tells what is installed and where, and notes what it is to do
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """A virtual environment with that Python."""
+    for folder in ("bin", "lib"):
+        (tmp_path / ".venv" / folder).mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text(PIP)
+    (tmp_path / ".venv/bin/python").chmod(0o755)
+    return tmp_path / ".venv"
+
+
+def test_make_installs_anew_after_an_upgrade_of_python(tmp_path, environment):
+    (tmp_path / "requirements.txt").touch()
+    (environment / "installed").touch()
+    for is_upgraded in (False, True):
+        command = ["make", "--dry-run", "-f", ROOT / "Makefile", ".venv/installed"]
+        planned = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        assert (" -m venv .venv\n" in planned, " -m pip install " in planned) == (is_upgraded, is_upgraded)
+        shutil.rmtree(environment / "lib", ignore_errors=True)
 
 
 @pytest.mark.parametrize("is_for_developers", [False, True])
 def test_make_removes_the_packages_of_an_earlier_version_and_lets_the_services_user_read_the_others(
-    tmp_path, is_for_developers
+    tmp_path, environment, is_for_developers
 ):
-    (tmp_path / ".venv/bin").mkdir(parents=True)
-    (tmp_path / ".venv/bin/python").write_text(PIP)
-    (tmp_path / ".venv/bin/python").chmod(0o755)
     (tmp_path / "requirements.txt").write_text("flask==3.1.4 \\\n    --hash=sha256:00\npyyaml==6.0.3 \\\n")
     if is_for_developers:  # what they need besides is in no list
-        (tmp_path / ".venv/installed-dev").touch()
+        (environment / "installed-dev").touch()
     subprocess.run(
         ["sh", "-c", f"umask 077 && make --silent -f {ROOT}/Makefile .venv/installed"], cwd=tmp_path, check=True
     )
