@@ -49,14 +49,17 @@ def cut_bytes(text: str, limit: int, escaped: Callable[[str], str] = str) -> str
 def links(message: Message, origin: str) -> list[tuple[str, str]]:
     """What can be opened, each with its label: the notification's own link, then its buttons.
 
-    A button leads to a page: opening it presses nothing. Addresses that are too long once they are encoded are
-    replaced by the notification's page.
+    A button leads to a page: opening it presses nothing.
     """
-    found = [("Open", message.url)] if message.url else []
-    found += [(one_line(button.label), url) for button, url in message.addressed_buttons(origin)]
-    if sum(len(_web(url)) for _, url in found) > MAX_LINKS_CHARACTERS:
-        return [(label, origin + message.path) for label, _ in found]
-    return found
+    opened = [("Open", message.url)] if message.url else []
+    return opened + [(one_line(button.label), url) for button, url in message.addressed_buttons(origin)]
+
+
+def _encoded_links(message: Message, origin: str) -> list[tuple[str, str]]:
+    """The links for markup; if the encoded addresses are too long, each opens the notification's page."""
+    found = [(label, _web(url)) for label, url in links(message, origin)]
+    is_long = sum(len(url) for _, url in found) > MAX_LINKS_CHARACTERS
+    return [(label, origin + message.path if is_long else url) for label, url in found]
 
 
 def _buttons(message: Message, origin: str) -> list[tuple[str, str]]:
@@ -106,8 +109,8 @@ def _slack(message: Message, origin: str) -> Body:
     blocks: list[Body] = [{"type": "header", "text": {"type": "plain_text", "text": title}}]
     if text.strip():  # Slack refuses an empty one
         blocks.append({"type": "section", "text": {"type": "plain_text", "text": text}})
-    if found := links(message, origin):
-        opened = " · ".join(f"<{_web(url)}|{_of_html(label).replace('|', '/')}>" for label, url in found)
+    if found := _encoded_links(message, origin):
+        opened = " · ".join(f"<{url}|{_of_html(label).replace('|', '/')}>" for label, url in found)
         blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": opened}})
     said: Body = {"text": f"{title}\n{text}", "blocks": blocks}
     if image := message.image(origin):  # as a block, Slack would refuse the message if it cannot fetch the picture
@@ -125,7 +128,7 @@ def _discord(message: Message, origin: str) -> Body:
 
 
 def _markdown_links(message: Message, origin: str, escaped: Callable[[str], str]) -> list[str]:
-    return [f"[{escaped(label)}]({_web(url)})" for label, url in links(message, origin)]
+    return [f"[{escaped(label)}]({url})" for label, url in _encoded_links(message, origin)]
 
 
 def _mattermost(message: Message, origin: str) -> Body:
@@ -171,7 +174,7 @@ def _telegram(message: Message, origin: str) -> Body:
 
 
 def _html_links(message: Message, origin: str) -> list[str]:
-    return [f'<a href="{html.escape(_web(url))}">{_of_html(label)}</a>' for label, url in links(message, origin)]
+    return [f'<a href="{html.escape(url)}">{_of_html(label)}</a>' for label, url in _encoded_links(message, origin)]
 
 
 def _matrix(message: Message, origin: str) -> Body:
