@@ -1,7 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
-# After an upgrade of Python itself, the packages are not where it looks for them: begin anew.
-_ := $(shell [ ! -e .venv ] || [ -d "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>&1)" ] || rm -r .venv)
+# After an upgrade of Python itself or a move of this directory, what is in .venv does not run: begin anew.
+PACKAGES := $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>&1)
+RUNS := [ -d "$(PACKAGES)" ] && { [ ! -e $(BIN)/gunicorn ] || [ -x "$$(head -n 1 $(BIN)/gunicorn | cut -c 3-)" ]; }
+_ := $(shell [ ! -e .venv ] || { $(RUNS); } || rm -r .venv)
 # Under root's umask 077, the service's user could not read what root installs.
 INSTALL = umask 022 && $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The names of packages, one a line, of lines such as PyYAML==6.0.3.

@@ -1,7 +1,6 @@
 """requirements.txt: what requirements.in asks for and all that this needs, exactly, each with its hashes."""
 
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -66,14 +65,16 @@ def environment(tmp_path):
     return tmp_path / ".venv"
 
 
-def test_make_installs_anew_after_an_upgrade_of_python(tmp_path, environment):
+@pytest.mark.parametrize("change", ["none", "upgrade", "move"])
+def test_make_installs_anew_after_an_upgrade_of_python_or_a_move_of_the_directory(tmp_path, environment, change):
     (tmp_path / "requirements.txt").touch()
     (environment / "installed").touch()
-    for is_upgraded in (False, True):
-        command = ["make", "--dry-run", "-f", ROOT / "Makefile", ".venv/installed"]
-        planned = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        assert (" -m venv .venv\n" in planned, " -m pip install " in planned) == (is_upgraded, is_upgraded)
-        shutil.rmtree(environment / "lib", ignore_errors=True)
+    (environment / "bin/gunicorn").write_text("#!/nowhere/python" if change == "move" else "#!/bin/sh")
+    if change == "upgrade":
+        (environment / "lib").rmdir()
+    command = ["make", "--dry-run", "-f", ROOT / "Makefile", ".venv/installed"]
+    planned = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert [" -m venv .venv\n" in planned, " -m pip install " in planned] == [change != "none"] * 2
 
 
 @pytest.mark.parametrize("is_for_developers", [False, True])
