@@ -164,6 +164,7 @@ def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
     specific = {"Ambiguous", "BadRequest", "TooLarge", "TooManyEvents", "Several"}
     if "error" in example and name not in specific | {
         "MetricsBadRequest",
+        "MetricsNotFound",
         "MetricsTooLarge",
         "MetricsTooManyRequests",
     }:
