@@ -25,7 +25,10 @@ def reset() -> None:
 
 
 def follow(now: int) -> None:
-    """Bring attempts, repeats and fallbacks forward if the wall clock was set back since the last look."""
+    """Bring attempts, repeats and fallbacks forward if the wall clock was set back since the last look.
+
+    If it was set forward, repeats end later: nobody has heard them meanwhile.
+    """
     global _difference_ms
     now_s = clock.monotonic_s()
     difference_ms = now - int(now_s * 1000)
@@ -33,8 +36,9 @@ def follow(now: int) -> None:
         by_ms = _noted(_difference_ms, difference_ms, now_s)
         if by_ms > STEP_MS:
             deliveries.bring_forward(by_ms)
-            alarms.bring_forward(by_ms)
             fallbacks.bring_forward(by_ms)
+        if abs(by_ms) > STEP_MS:
+            alarms.follow_clock(by_ms)
     _difference_ms = difference_ms
 
 

@@ -62,13 +62,13 @@ def look_after_writes(now: int) -> None:
 
 
 DELIVERIES = (
-    Job("follow the clock", clock_steps.follow),
     Job("use fallbacks", lambda now: channels.fall_back_due(now, retries.batches.busy)),
     Job("retry pending deliveries", retries.retry_due),
     Job("mail links for new passwords", new_passwords.mail_links),
     Job("send mails", mails.send_due),
 )
 TIMED = (
+    Job("follow the clock", clock_steps.follow),  # before repeats end by it
     Job("release scheduled sends", scheduled.release_due),
     Job("push what was snoozed again", snoozes.release_due),
     Job("check heartbeats and rules", heartbeat_checks.check_due),

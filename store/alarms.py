@@ -118,8 +118,8 @@ NOTE_PUSHED = (
     f" AND state = 'acknowledged' AND ends_at IS NOT NULL AND NOT {IS_REPLACED}"
 )
 DONE = "UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?"
-BRING_FORWARD = (
-    "UPDATE alarm SET next_at = next_at - :by, ends_at = ends_at - :by"
+FOLLOW_CLOCK = (
+    "UPDATE alarm SET next_at = next_at - :sooner, ends_at = ends_at - :by"
     " WHERE next_at IS NOT NULL AND account_seq = :account"
 )
 
@@ -199,11 +199,14 @@ def note_done(notification_seq: int, lease: int) -> None:
     run(DONE, (notification_seq, lease))
 
 
-def bring_forward(by_ms: int) -> None:
-    """Make all pushes due earlier, one account after the other."""
+def follow_clock(by_ms: int) -> None:
+    """Make all pushes due earlier if the clock was set back by so much, and end with it, one account after the other.
+
+    If it was set forward (below 0), they end later.
+    """
     for (account_seq,) in run("SELECT DISTINCT account_seq FROM alarm WHERE next_at IS NOT NULL").fetchall():
         with transaction(account_seq):
-            run(BRING_FORWARD, {"by": by_ms, "account": account_seq})
+            run(FOLLOW_CLOCK, {"by": by_ms, "sooner": max(0, by_ms), "account": account_seq})
 
 
 # --- ending ---
