@@ -61,8 +61,9 @@ if (several) {
     for (const box of boxes) box.checked = isOn;
   });
   several.addEventListener("submit", (event) => {
-    if (!new URL(event.submitter.formAction).pathname.endsWith("/delete") || !chosen().length) return;
+    if (!new URL(event.submitter.formAction).pathname.endsWith("/delete") || !(chosen().length || unsent)) return;
     event.preventDefault();
+    if (!chosen().length) return; // a double click
     const ids = chosen().flatMap((box) => box.value.split(",")); // a row may be several
     undoable(chosen().map((box) => box.closest("li")), ids.length, new FormData(several));
     for (const box of boxes) box.checked = false;
