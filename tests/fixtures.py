@@ -26,6 +26,7 @@ from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
 from tests.support.smtp_service import SmtpService
 from tests.support.webhook_service import WebhookService
+from wire import json_text
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
@@ -55,6 +56,12 @@ def cheap_passwords():
         patch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:1:1")
         patch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:1:1$pocketbell$" + "0" * 128)
         yield
+
+
+@pytest.fixture(params=[json_text.orjson, None], ids=["fast", "standard"])
+def encoder(request, monkeypatch):
+    """The faster encoder of JSON, or the standard library's."""
+    monkeypatch.setattr(json_text, "orjson", request.param)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from core.value_text import as_text, payload_json
 from tests.support.rows import each
 from tests.support.strategies import ANY_TEXT
-from wire import json_text
 from wire.strict_json import parse_event
 
 PAYLOADS = [
@@ -18,11 +17,6 @@ PAYLOADS = [
     r'{"a": "\u0000", "\u0000": "\ud800", "b": "\u0000" , "c": 2.50}',
     r'{"\\u0000": "\"\\u00001.5\"", "a": "\\u0000", "b": 2.50, "c": "\b\f\n\r\t\u001f\u007f\u2028é😀/</script>"}',
 ]
-
-
-@pytest.fixture(params=[json_text.orjson, None], ids=["fast", "standard"])
-def encoder(request, monkeypatch):
-    monkeypatch.setattr(json_text, "orjson", request.param)
 
 
 @pytest.mark.usefixtures("encoder")
