@@ -11,12 +11,13 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Timer
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from providers.base import Answer, Outcome, Unavailable
 from providers.transport import ca_file
 
 CONNECT_TIMEOUT_S = 5.0  # of each address that the server's name has
+MAX_ANSWERS_BYTES = 65_536  # of a server, to one mail
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
 NOT_OURS = "The mail server could not be reached: "
@@ -42,6 +43,19 @@ class _Utf8(str):
         return super().encode()
 
 
+class _Answers:
+    """What a server answers; it ends after so many bytes, as smtplib keeps all lines of an answer."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.left = file, MAX_ANSWERS_BYTES
+        self.close = file.close
+
+    def readline(self, size: int) -> bytes:
+        """The next line."""
+        self.left -= len(line := self.file.readline(size))
+        return line if self.left >= 0 else b""
+
+
 class _Bounded(smtplib.SMTP):
     """A connection that is cut when its time is over, however slowly the server answers."""
 
@@ -64,6 +78,11 @@ class _Bounded(smtplib.SMTP):
         self.file = self.helo_resp = self.ehlo_resp = None
         self.esmtp_features, self.does_esmtp = {}, False
         self.sock.do_handshake()
+
+    def getreply(self) -> tuple[int, bytes]:
+        """The next answer."""
+        self.file = self.file or _Answers(self.sock.makefile("rb"))
+        return super().getreply()
 
     def auth_plain(self, challenge: Any = None) -> str:
         """Name and password in one."""

@@ -152,6 +152,7 @@ def test_without_a_server_the_kind_is_refused_with_that_sentence(make_service, m
         ("554", "DATA", "failed", "The mail server answered 554 (Not today)."),
         ("553", "MAIL", "failed", "The mail server answered 553 (Not today)."),
         ("closes", "", "pending", "The mail server could not be reached: it closed the connection."),
+        ("never ends", "", "pending", "The mail server could not be reached: it closed the connection."),
         ("hangs", "", "pending", "The mail server could not be reached: it did not answer in time."),
         ("drips", "", "pending", "The mail server could not be reached: it did not answer in time."),
     ],

@@ -77,6 +77,8 @@ class SmtpService:
         return is_meant
 
     def _talk(self, connected):
+        while self.behaves == "never ends":
+            connected.sendall(b"220-Welcome\r\n" * 1_000)
         if self.behaves == "hangs":
             while connected.recv(1024):
                 pass
