@@ -16,11 +16,20 @@ async function save(form) {
 }
 
 for (const form of document.querySelectorAll("form[data-saves]")) {
-  let saved = Promise.resolve();
+  let open = 0, areSeveral = false;
+  const send = async () => {
+    areSeveral ||= open > 0;
+    open += 1;
+    await save(form);
+    open -= 1;
+    if (open || !areSeveral) return;
+    areSeveral = false;
+    await send(); // of several at once, an earlier one may have arrived last
+  };
   form.querySelector("button").hidden = true;
   form.addEventListener("change", () => {
     form.querySelector(".saved").textContent = "";
-    saved = saved.then(() => save(form)).catch(() => form.submit()); // the page that follows says what is wrong
+    send().catch(() => form.submit()); // the page that follows says what is wrong
   });
 }
 
