@@ -20,7 +20,7 @@ ADDRESS = re.compile(  # no user, whose name looks like a host, and no fragment
     re.I,
 )
 HOSTS_IN_WORDS = "comma-separated host names, *. allowed in front, or whole origins"
-DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Hosts = tuple[str, ...]  # names, names after `*.`, and whole origins
 
@@ -49,11 +49,13 @@ class Address(NamedTuple):
 def address_of(url: str) -> Address | None:
     """The address in its parts; None if it is no web address, or has spaces, a user or a fragment."""
     match = ADDRESS.fullmatch(url)
-    if match is None or not 0 < int((match["port"] or ":443")[1:]) <= 65535:
+    if match is None:
         return None
     scheme, host = match["scheme"].lower(), match["host"].lower()
-    port = match["port"] if match["port"] and match["port"] != DEFAULT_PORTS[scheme] else ""
-    return Address(scheme, host, f"{scheme}://{host}{port}")
+    port = int(match["port"][1:]) if match["port"] else DEFAULT_PORTS[scheme]
+    if not 0 < port <= 65535:
+        return None
+    return Address(scheme, host, f"{scheme}://{host}" + (f":{port}" if port != DEFAULT_PORTS[scheme] else ""))
 
 
 def hosts(value: str) -> Hosts:
@@ -62,4 +64,4 @@ def hosts(value: str) -> Hosts:
     for entry in entries:
         if not (HTTP_ORIGIN if "://" in entry else HOST_NAME).fullmatch(entry):
             raise ValueError
-    return entries
+    return tuple(found.origin if (found := address_of(entry)) else entry for entry in entries)

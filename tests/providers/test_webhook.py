@@ -421,7 +421,7 @@ def test_what_is_no_plain_web_address_is_refused(owner, url):
 def test_the_services_own_addresses_are_refused_even_if_they_are_listed(make_service, moved_clock):
     service = make_service(CHANNEL_HOSTS="http://127.0.0.1:8000,http://localhost:8000")
     service.account()
-    for url in ("http://127.0.0.1:8000/p/abc", "http://LOCALHOST:8000", "http://127.0.0.1.:8000/"):
+    for url in ("http://127.0.0.1:8000/p/abc", "http://LOCALHOST:8000", "http://127.0.0.1.:08000/"):
         answer = service.caller().post("/devices", {"kind": "webhook", "url": url})
         assert answer.status_code == 400
         assert answer.json["error"].startswith("url is an address of this service itself")
@@ -463,10 +463,10 @@ def test_a_name_that_leads_elsewhere_once_it_was_looked_at_is_not_followed(owner
 
 
 def test_a_listed_host_may_be_private_with_https_and_a_listed_origin_as_it_is(make_service, moved_clock):
-    service = make_service(CHANNEL_HOSTS="10.0.0.7,*.lan,http://192.168.1.2:8080")
+    service = make_service(CHANNEL_HOSTS="10.0.0.7,*.lan,http://192.168.1.2:8080,http://nas:80")
     service.account()
     caller = service.caller()
-    for url in ("https://10.0.0.7:8443/x", "https://chat.lan/x", "http://192.168.1.2:8080/x"):
+    for url in ("https://10.0.0.7:8443/x", "https://chat.lan/x", "http://192.168.1.2:8080/x", "http://nas/x"):
         add_webhook(caller, url)
     for url in ("http://10.0.0.7/x", "http://chat.lan/x", "http://192.168.1.2/x", "https://192.168.1.2:8080/x"):
         assert caller.post("/devices", {"kind": "webhook", "url": url}).status_code == 400
