@@ -291,6 +291,7 @@ def test_each_window_has_days_of_its_own(owner):
 def test_another_window_is_added_and_one_is_removed(owner):
     page = Page(owner.post(QUIET, {**DAILY, "begin": "22:00", "end": "07:00", "more": "1"}).text)
     assert (windows_of(page)[1:], quiet_hours()) == ([("", "", "")], None)
+    assert [one["id"] for one in page.all("div") if "autofocus" in one] == ["days-1"]
     owner.done(QUIET, TYPED_WEEKLY)
     assert windows_of(owner.done(QUIET, {**TYPED_WEEKLY, "without": "0"})) == [("sa su", "23:00", "09:00")]
     owner.done(QUIET, {"days": "0-sa", "begin": "23:00", "end": "09:00", "without": "0"})
