@@ -75,6 +75,7 @@ EXCERPT = 300  # characters of a body that a list shows
 NO_PAGE = "This page does not exist, or what it showed was deleted."
 NOT_A_PAGE = "There is no page at this address: it only accepts the forms of other pages."
 KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
+MAX_ACCEPT = 1_000  # characters; browsers send 200
 BEFORE_HIT = 80  # characters of an excerpt before the first hit
 FORMULA = tuple("=+-@＝＋－＠")
 LINK = re.compile(r"https?://[^\s<>\"'`“”‘’«»\u2066-\u2069\u202a-\u202e]+", re.IGNORECASE)
@@ -121,7 +122,8 @@ def error_page(refused: Refused) -> str:
 
 def is_wanted() -> bool:
     """Whether the client is a browser that prefers a page to JSON."""
-    return request.accept_mimetypes.best_match(KINDS) == "text/html"
+    is_short = len(request.headers.get("Accept", "")) <= MAX_ACCEPT  # to read a long one takes 10 ms
+    return is_short and request.accept_mimetypes.best_match(KINDS) == "text/html"
 
 
 def is_phone() -> bool:

@@ -9,7 +9,6 @@ from wire.errors import Refused
 READING = re.compile(
     r"(?s:/api/v1/(?!stats\Z|notifications/).*|/docs.*|/openapi\.json|/app(?!/static/).*|/[^/]+/(?:json|sse|raw|ws))"
 )
-FORM = re.compile("(?s:/app/(?!login|setup/|forgot|phone).*)")  # an owner's: if it is wrong, its page is shown again
 
 
 def takes_long(method: str, path: str) -> bool:
@@ -17,7 +16,7 @@ def takes_long(method: str, path: str) -> bool:
     path = unquote(path) if "%" in path else path
     if method in ("GET", "HEAD"):
         return READING.fullmatch(path) is not None
-    return path == "/mcp" or (method == "POST" and FORM.fullmatch(path) is not None)
+    return path == "/mcp" or (method == "POST" and path.startswith("/app/"))  # a wrong form shows its page again
 
 
 def check_crowd(environ: dict[str, Any]) -> None:

@@ -163,3 +163,7 @@ def test_a_fault_of_the_service_has_the_shape_of_its_route(caller, monkeypatch, 
 def test_a_crowded_server_refuses_in_the_shape_of_the_route(caller, method, path, shape):
     answer, key, _ = caller
     assert answer(method, path, key, {"pocketbell.is_crowded": True}) == f"503 {shape}"
+
+
+def test_an_accept_header_that_is_too_long_for_a_browser_is_answered_with_json(service):
+    assert service.client.get("/i/x", headers={"Accept": "text/html," + "a/b," * 300}).is_json
