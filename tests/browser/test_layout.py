@@ -136,6 +136,16 @@ def test_what_a_channel_got_last_stands_below_when(owners_page, site, width):
     assert when["y"] + when["height"] <= title["y"] and cell.inner_text().split("\n")[-1] == "to mail"
 
 
+def test_what_opens_over_a_page_scrolls_where_it_is_higher_than_the_screen(owners_page, site):
+    owners_page.set_viewport_size({"width": 667, "height": 320})
+    owners_page.goto(f"{site.base}/app/notifications")
+    owners_page.locator("summary", has_text="More filters").click()
+    for name in ("Sender", "To"):
+        field = owners_page.get_by_label(name, exact=True)
+        field.scroll_into_view_if_needed()
+        assert field.bounding_box()["y"] >= 0, name
+
+
 def test_no_row_is_wider_than_its_panel(owners_page, site):
     site.send()
     owners_page.set_viewport_size({"width": 1280, "height": 800})
