@@ -132,6 +132,12 @@ def first_link():
     return accounts.make_setup_link(clock.now_ms(), wanted=shown), "create your account"
 
 
+def nworkers_changed(server, new, old):
+    """Let no signal (TTIN) add a process: the settings say how many may count the rate limits."""
+    if new > settings.workers:
+        server.num_workers = settings.workers
+
+
 def pre_fork(server, worker):
     """Let signals to stop wait until the new worker handles them: the handlers that it inherits would lose them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)

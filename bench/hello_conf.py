@@ -2,7 +2,7 @@
 
 import runpy
 
-HOOKS = ("on_starting", "when_ready", "pre_fork", "post_worker_init", "worker_exit")
+HOOKS = ("on_starting", "when_ready", "nworkers_changed", "pre_fork", "post_worker_init", "worker_exit")
 globals().update(
     {
         name: value

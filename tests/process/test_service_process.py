@@ -237,15 +237,17 @@ def test_after_kill_9_at_the_end_of_a_mute_and_of_a_snooze_each_comes(start, pus
     assert {one["notification"]["body"] for one in browser.messages[1:]} == {"a", "t: b\nt: c"}
 
 
-def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):
+def test_a_killed_worker_is_replaced_and_nothing_is_lost_and_no_signal_adds_one(start):
     server = start().wait_until_ready()
     key = server.owner_key()
     sent = json.loads(server.send(key).text)["notification"]["id"]
     booted = re.findall(r"Booting worker with pid: (\d+)", server.log)
+    os.kill(server.process.pid, signal.SIGTTIN)
+    wait_until(lambda: "Handling signal: ttin" in server.log)
     os.kill(int(booted[0]), signal.SIGKILL)
-    wait_until(lambda: server.log.count("Booting worker") == 2)
+    wait_until(lambda: f"(pid:{booted[0]})" in server.log and server.log.count("Booting worker") > 1)
     server.wait_until_ready()
-    assert server.listed_ids(key) == [sent]
+    assert server.listed_ids(key) == [sent] and server.log.count("Booting worker") == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a process runs")
