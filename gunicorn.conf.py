@@ -148,7 +148,8 @@ def post_worker_init(worker):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
-    engine.make_way, engine.let_others = worker.make_way, worker.baton.let_others
+    engine.make_way, engine.pass_on = worker.make_way, worker.baton.pass_on
+    engine.let_others = worker.baton.let_others
     long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     start.bound_memory()
     gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it

@@ -27,6 +27,10 @@ def make_way() -> None:
     """Called by a thread that may now wait for long, say for a provider or PostgreSQL; the server replaces this."""
 
 
+def pass_on() -> None:
+    """Called by a thread whose database is on a server: another may run beside it; the server replaces this."""
+
+
 def let_others() -> None:
     """Called by a thread before a commit, so that others that are ready can share it; the server replaces this."""
 

@@ -16,8 +16,9 @@ from typing import cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
+from store import engine
 from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
 from store.postgresql_connection import (
     OUR_LOCKS,
@@ -32,7 +33,7 @@ from store.postgresql_connection import (
 from store.postgresql_connection import has_data as has_data
 from store.postgresql_copy import SNAPSHOT, write_file
 from store.postgresql_copy import fill as fill_tables
-from store.postgresql_statements import ANSWER_S, Result
+from store.postgresql_statements import ANSWER_S, INTERVAL_S, Result
 
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for each attempt to connect
 
@@ -136,7 +137,7 @@ def _begun(statement: str, values: Values, before: Sequence[tuple[str, Values]] 
     pool = _opened()
     for _ in range(pool.max_size + 1):
         try:
-            connection = pool.getconn()
+            connection = _taken(pool)
         except psycopg.Error:
             raise WriteFailed("there is no connection to PostgreSQL") from None
         try:
@@ -152,6 +153,13 @@ def _begun(statement: str, values: Values, before: Sequence[tuple[str, Values]] 
             _give_back(connection)
             raise
     raise why
+
+
+def _taken(pool: ConnectionPool[Connection]) -> Connection:
+    with suppress(PoolTimeout):
+        return pool.getconn(INTERVAL_S)
+    engine.make_way()
+    return pool.getconn()
 
 
 def _opened() -> ConnectionPool[Connection]:
@@ -267,8 +275,12 @@ class _Transaction:
 def _taken_turn(account_seq: int) -> threading.Lock:
     """The account's turn, which this thread has now; `WriteFailed` if that takes too long."""
     turn = _turns.setdefault(account_seq, threading.Lock())
-    if not turn.acquire(timeout=TURN_WAIT_S):
-        raise WriteFailed(f"no turn to write to this account in {TURN_WAIT_S:.0f} s: PostgreSQL may be away or slow")
+    if not turn.acquire(blocking=False):
+        engine.make_way()
+        if not turn.acquire(timeout=TURN_WAIT_S):
+            raise WriteFailed(
+                f"no turn to write to this account in {TURN_WAIT_S:.0f} s: PostgreSQL may be away or slow"
+            )
     return turn
 
 

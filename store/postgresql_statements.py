@@ -16,9 +16,11 @@ from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.waiting import Ready, Wait
 
+from store import engine
 from store.dialect import numbered
 from store.engine import Values
 
+INTERVAL_S = 0.02  # of waiting; after the first, others have the turn of a long request
 ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
 TEXT = 0  # the format of results
@@ -66,6 +68,19 @@ class Result:
         return self._rows
 
 
+def _making_way(answer: Generator[Wait, Any, Any]) -> Generator[Wait, Any, Any]:
+    """The same generator, which lets others go on after an interval without an answer."""
+    try:
+        wanted = next(answer)
+        while True:
+            ready = yield wanted
+            if not ready:
+                engine.make_way()
+            wanted = answer.send(ready)
+    except StopIteration as done:
+        return done.value
+
+
 class Connection(psycopg.Connection[Any]):
     """A connection that does not wait for ever for a server that has stopped to answer."""
 
@@ -76,9 +91,9 @@ class Connection(psycopg.Connection[Any]):
         self._known_statements = dict[tuple[bytes, Any], bytes]()  # their names; empty: it ran once
         self._prepared_count = 0
 
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+    def wait(self, gen: Any, interval: float = INTERVAL_S, timeout: float | None = None) -> Any:
         """Wait for the server's answer; raises `OperationalError` when it takes too long."""
-        return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+        return super().wait(_making_way(gen), interval, self.answer_s if timeout is None else timeout)
 
     @cached_property
     def _transformer(self) -> Any:

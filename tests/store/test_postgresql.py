@@ -381,6 +381,26 @@ def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(open
     assert names() == ["c"] and database.answers()
 
 
+def test_a_thread_that_waits_for_an_answer_a_turn_or_a_connection_makes_way(opened, monkeypatch):
+    made_way = threading.Event()
+    monkeypatch.setattr("store.engine.make_way", made_way.set)
+    run("SELECT pg_sleep(0.2)")
+    assert made_way.is_set()
+    database.open_database(ServerUrl(opened.url, 1))
+
+    def write():
+        with transaction(EVERYBODY):
+            put("b")
+
+    for waits in (write, names):
+        with transaction(EVERYBODY):
+            put(waits.__name__)
+            made_way.clear()
+            thread, _ = in_thread(waits)
+            assert made_way.wait(10)
+        thread.join()
+
+
 def test_a_server_that_stopped_to_answer_is_not_waited_for(url, engine, monkeypatch):
     database.open_database(ServerUrl(url.url, 1))
     (process,) = run("SELECT pg_backend_pid()").fetchone()

@@ -1,5 +1,6 @@
 """The requests that may read much, of which the server answers only a few at once."""
 
+from store import database, engine
 from tests.support.rows import each
 from web.long_requests import takes_long
 
@@ -30,3 +31,12 @@ from web.long_requests import takes_long
 )
 def test_lists_pages_forms_polls_and_assistants_may_take_long_and_sends_events_and_pings_never(method, path, is_long):
     assert takes_long(method, path) is is_long
+
+
+def test_a_request_on_a_database_server_keeps_its_turn_until_it_waits(owner, monkeypatch):
+    called = []
+    monkeypatch.setattr(database, "is_shared", lambda: True)
+    for name in ("pass_on", "make_way"):
+        monkeypatch.setattr(engine, name, lambda name=name: called.append(name))
+    assert owner.get("/alerts").status_code == 200
+    assert called[0] == "pass_on"
