@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn handles it: a traceback would say nothing
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn handles it: no traceback
 
 from config import VERSION
 from config import load as load_settings
@@ -139,7 +139,7 @@ def nworkers_changed(server, new, old):
 
 
 def pre_fork(server, worker):
-    """Let signals to stop wait until the new worker handles them: the handlers that it inherits would lose them."""
+    """Block stop signals until the new worker can handle them: the handlers that it inherits would lose them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
 
 

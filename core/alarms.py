@@ -171,13 +171,13 @@ def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
 
 
 def lasts_s(content: Content) -> int:
-    """For how many seconds a notification repeats at most."""
+    """The most seconds for which a notification repeats."""
     every_s, for_s = content.acknowledge
     return min(for_s, MAX_REPEATS * every_s)
 
 
 def stops_at(alarm: Alarm, content: Content, now: int) -> int:
-    """When a notification that repeats now stops if nobody acknowledges it; to within one of its intervals."""
+    """When a repeating notification stops if nobody acknowledges it, in ms, to within one interval."""
     last_at = now + (MAX_REPEATS - alarm.repeats) * content.acknowledge[0] * 1000
     return min(at for at in (last_at, alarm.ends_at, content.expires_at) if at is not None)
 

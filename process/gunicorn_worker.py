@@ -139,7 +139,7 @@ class ThreadedWorker(Worker):
             self._end_serving()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """Stop without waiting for clients. At Ctrl-C two signals come: `SystemExit` would spoil the clean-up."""
+        """Stop without waiting for clients. Ctrl-C calls this twice: an exception could interrupt the clean-up."""
         self.is_over = True
         self.handle_exit(sig, frame)
 

@@ -199,8 +199,9 @@ def _gotify(message: Message, origin: str) -> Body:
     shown_as: Body = {"click": {"url": message.url}} if message.url else {}
     if image := message.image(origin):
         shown_as["bigImageUrl"] = image
+    title = cut(message.content.title, 1_000)
     return {
-        "title": (title := cut(message.content.title, 1_000)),
+        "title": title,
         "message": "\n".join([cut(message.content.body, 10_000), *_as_lines(_buttons(message, origin))]) or title,
         "priority": (0, 2, 5, 8, 10)[message.priority - 1],
         "extras": {"client::display": {"contentType": "text/plain"}, "client::notification": shown_as},

@@ -159,7 +159,7 @@ def _taken(pool: ConnectionPool[Connection]) -> Connection:
     with suppress(PoolTimeout):
         return pool.getconn(INTERVAL_S)
     engine.make_way()
-    return pool.getconn()
+    return pool.getconn(POOL_WAIT_S - INTERVAL_S)
 
 
 def _opened() -> ConnectionPool[Connection]:

@@ -20,7 +20,7 @@ from store import engine
 from store.dialect import numbered
 from store.engine import Values
 
-INTERVAL_S = 0.02  # of waiting; after the first, others have the turn of a long request
+INTERVAL_S = 0.02  # a request that waits for longer gives up its turn among the long ones
 ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
 TEXT = 0  # the format of results
@@ -69,7 +69,7 @@ class Result:
 
 
 def _making_way(answer: Generator[Wait, Any, Any]) -> Generator[Wait, Any, Any]:
-    """The same generator, which lets others go on after an interval without an answer."""
+    """The same generator, which makes way for other requests whenever no answer has come within an interval."""
     try:
         wanted = next(answer)
         while True:
