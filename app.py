@@ -420,7 +420,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     health_ping.configure(settings.heartbeat_url)
     for module in (buttons, kept_pictures, mails, rest):
         module.configure(app.config["SECRET_KEY"])
-    for batches in (alarms.batches, mails.batches, retries.batches):
+    for batches in (alarms.batches, mails.batches, retries.batches, retries.slow_batches):
         batches.reset()
     for module in (clock_steps, faults, floods, heartbeat_checks, new_passwords, ntfy_wakeup, pruning):
         module.reset()

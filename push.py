@@ -24,7 +24,6 @@ from providers.webpush import WebPush
 FAILURES_BEFORE_PAUSE = 3
 PAUSE_S = 30.0
 MIN_SHARE = 0.2  # nothing is sent when less of the time is left: a provider could not answer in it
-MAX_PROBE_S = 5.0  # a probe has ended by then, since every push has a deadline
 PROBED_AGAIN_S = 1.0  # after which the other pushes look again whether the probe has ended
 YIELDS_FOR_S = 15.0  # for which a device without an answer leaves the probe to other devices
 MAX_KEPT_ORIGINS = 1_000
@@ -67,8 +66,11 @@ class Pauses:
         self.lock = threading.Lock()
         self.silent: dict[str, Silence] = {}
 
-    def wait_s(self, origin: str, token: str) -> float:
-        """The seconds to leave the origin alone. 0: the caller may ask it; after a pause, as its only probe."""
+    def wait_s(self, origin: str, token: str, until_s: float) -> float:
+        """The seconds to leave the origin alone.
+
+        0: the caller may ask it until `until_s`; after a pause, as its only probe.
+        """
         with self.lock:
             silence, now_s = self.silent.get(origin), clock.monotonic_s()
             if silence is None or silence.failures < FAILURES_BEFORE_PAUSE:
@@ -80,7 +82,7 @@ class Pauses:
             yields = token in silence.unanswered and silence.turned_away - silence.unanswered
             if yields and now_s < silence.pause_ends_s + YIELDS_FOR_S:
                 return PROBED_AGAIN_S
-            silence.probe_ends_s = now_s + MAX_PROBE_S
+            silence.probe_ends_s = until_s
             return 0.0
 
     def note(self, origin: str, tokens: set[str], has_answered: bool) -> None:
@@ -135,6 +137,11 @@ def configured() -> set[str]:
 def asked() -> set[str]:
     """The kinds of devices that are pushed to; the others poll, or get mails."""
     return {kind for kind in configured() if not PROVIDERS[kind].is_fetched and not PROVIDERS[kind].is_mailed}
+
+
+def slow() -> set[str]:
+    """Those of the kinds that are pushed to whose servers may take long to answer."""
+    return {kind for kind in asked() if PROVIDERS[kind].is_slow}
 
 
 def mailed() -> set[str]:
@@ -241,7 +248,7 @@ def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
 
 def _request(push: Push, deadline_s: float) -> Request | Answer:
     provider = provider_of(push.kind)
-    wait_s = _pauses.wait_s(provider.origin(push), push.token)
+    wait_s = _pauses.wait_s(provider.origin(push), push.token, deadline_s)
     if wait_s:
         error = f"{provider.service} has not answered lately and is left alone for a moment."
         return Answer(Outcome.TRANSIENT, error, math.ceil(wait_s), was_tried=False)

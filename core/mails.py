@@ -27,7 +27,6 @@ from store.deliveries import Attempt
 from store.mails import OwnMail
 from wire.notification import TITLE_PREFIX
 
-DEADLINE_S = 20.0  # of a batch; shorter than the lease
 OWN_AT_ONCE = 50
 LINK_LIVES_MS = {"invitation": 7 * DAY_MS, "password": 30 * MINUTE_MS}
 
@@ -65,7 +64,7 @@ def send_due(now: int) -> None:
     for account_seq, seq in stored.due(now, OWN_AT_ONCE):
         if account_seq not in batches.busy and batches.room > 0:
             batches.start(account_seq, partial(_send_own, account_seq, seq, now), is_full=True)
-    retries.start_due(now, batches, push.mailed(), _admitted, DEADLINE_S)
+    retries.start_due(now, batches, push.mailed(), _admitted, retries.SLOW_DEADLINE_S)
 
 
 def _admitted(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
@@ -100,7 +99,7 @@ def _sent(mail: OwnMail) -> Answer:
         return Answer(Outcome.REFUSED, "No mail goes to this address.")
     try:
         letter = _letter(mail, provider.server.public_url)
-        return provider.mail(mail.address, letter, f"mail-{mail.seq}-{mail.created_at}", DEADLINE_S)
+        return provider.mail(mail.address, letter, f"mail-{mail.seq}-{mail.created_at}", retries.SLOW_DEADLINE_S)
     except Exception as error:
         log_fault("A mail could not be sent", error)
         return Answer(Outcome.TRANSIENT, "The mail could not be sent: the server's log has it.")

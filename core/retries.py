@@ -26,10 +26,13 @@ from store.deliveries import Attempt, DueDevice
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 BACKLOG_PAUSE_S = 10.0
+SLOW_DEADLINE_S = 20.0  # of what no request waits for; shorter than the lease
 
 Admitted = Callable[[int, list[Attempt]], list[Attempt]]
 
 batches = Batches("retry", "A batch of retries failed")
+slow_batches = Batches("slow", "A batch of slow retries failed")  # they keep no phone of the account waiting
+slow_batches.due = batches.due  # the same thread starts both
 
 _left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until then
 
@@ -44,7 +47,8 @@ def reset() -> None:
 
 def retry_due(now: int) -> None:
     """Make the attempts that are due, also after a crash between a record and its outcome."""
-    start_due(now, batches, push.asked(), awake)
+    start_due(now, batches, push.asked() - push.slow(), awake)
+    start_due(now, slow_batches, push.slow(), awake, SLOW_DEADLINE_S)
 
 
 def start_due(

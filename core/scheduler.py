@@ -178,6 +178,7 @@ class Scheduler:
         for lane in self.lanes:
             lane.stop()
         retries.batches.finish()
+        retries.slow_batches.finish()
         alarms.batches.finish()
         mails.batches.finish()
         ntfy_wakeup.stop()

@@ -36,7 +36,7 @@ class Webhook(Provider[Hosts]):
     service = "The webhook"
     hint = "Check CHANNEL_HOSTS."
     address_field = "url"
-    is_channel = True
+    is_channel = is_slow = True
     answers = (
         Meaning("2..", Outcome.DELIVERED),
         Meaning("410", Outcome.DEAD),

@@ -1,16 +1,21 @@
 """Channels beside phones: what gets everything, and that a fallback is used once or not at all."""
 
+import threading
+
 import pytest
 
+import push
 from core import channels, retries
 from process import clock
 from store import database
+from tests.support.alarms import detail
 from tests.support.channels import add_webhook, device
 from tests.support.devices import subscribe
 from tests.support.ntfy_app import add_phone
 from tests.support.outcomes import pass_time
 from tests.support.push_service import Answer
 from tests.support.rows import each
+from tests.support.server import wait_until
 from tests.support.webhooks import at_once
 
 
@@ -73,6 +78,29 @@ def test_a_channel_for_everything_gets_it_with_the_phones(owner, receiver, hook,
     hook(role="always", minPriority=1)
     assert owner.send().json["notification"]["status"] == "delivered"
     assert len(receiver.got) == 1 and browser.pushes
+
+
+def test_a_retry_gives_a_slow_webhook_twenty_seconds_and_keeps_no_phone_waiting(
+    owner, receiver, hook, browser, moved_clock, monkeypatch
+):
+    hook(role="always", minPriority=1)
+    browser.then(503)
+    receiver.answers["/hook"] = (503,)
+    sent = owner.send().json["notification"]
+    send, waits, may_answer = push.send, {}, threading.Event()
+    monkeypatch.setattr(push, "send", lambda some, wait_s: waits.update({some[0].kind: wait_s}) or send(some, wait_s))
+    receiver.answers.clear()
+    receiver.before_answer = may_answer.wait
+    moved_clock.advance(31)
+    retries.retry_due(moved_clock.ms)
+    wait_until(lambda: len(receiver.got) == 2)
+    retries.batches.finish()
+    statuses = {one["kind"]: one["status"] for one in detail(owner, sent["id"])["deliveries"]}
+    assert statuses == {"webpush": "delivered", "webhook": "pending"}
+    may_answer.set()
+    retries.slow_batches.finish()
+    assert {one["status"] for one in detail(owner, sent["id"])["deliveries"]} == {"delivered"} and len(receiver.got) == 2
+    assert waits == {"webpush": 4.5, "webhook": 20}
 
 
 def test_lower_priorities_than_its_own_do_not_reach_it(owner, receiver, hook):

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 import certifi
 import pytest
 
-from core import mails
+from core import retries
 from providers import email, smtp
 from tests.support.accounts import OWNER
 from tests.support.channels import add_mail_address, confirmed, device, mail_service
@@ -166,7 +166,7 @@ def test_what_a_server_answers_is_retried_or_failed_and_shown(
     with monkeypatch.context() as patch:
         if "in time" in said:
             patch.setattr(email, "MIN_TIME_S", 0.0)
-            patch.setattr(mails, "DEADLINE_S", 0.3)
+            patch.setattr(retries, "SLOW_DEADLINE_S", 0.3)
         service.work()
     assert owner.listed()[0]["status"] == status
     assert device(owner, address["id"])["lastError"].startswith(said)

@@ -236,6 +236,7 @@ class Service:
         scheduler.run_due(clock.now_ms(), EACH_ROUND)
         self._removals._round()
         retries.batches.finish()
+        retries.slow_batches.finish()
         alarms.batches.finish()
         mails.batches.finish()
 
