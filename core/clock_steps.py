@@ -7,7 +7,7 @@ makes the times that the others wrote early, and none late. Must not know reques
 import json
 
 from process import clock
-from store import alarms, deliveries, fallbacks, server_notes
+from store import alarms, deliveries, fallbacks, mails, server_notes
 from store.database import EVERYBODY, transaction
 
 STEP_MS = 2_000  # a smaller step is the clock's usual correction
@@ -25,7 +25,7 @@ def reset() -> None:
 
 
 def follow(now: int) -> None:
-    """Bring attempts, repeats and fallbacks forward if the wall clock was set back since the last look.
+    """Bring attempts, repeats, fallbacks and mails forward if the wall clock was set back since the last look.
 
     If it was set forward, repeats end later: nobody has heard them meanwhile.
     """
@@ -37,6 +37,7 @@ def follow(now: int) -> None:
         if by_ms > STEP_MS:
             deliveries.bring_forward(by_ms)
             fallbacks.bring_forward(by_ms)
+            mails.bring_forward(by_ms)
         if abs(by_ms) > STEP_MS:
             alarms.follow_clock(by_ms)
     _difference_ms = difference_ms

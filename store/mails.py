@@ -4,7 +4,7 @@ import json
 from typing import NamedTuple
 
 from models import Device
-from store.database import run
+from store.database import run, transaction
 from store.enabled import OF_ENABLED
 from store.rows import Overdue, Query, columns, select_number, select_numbers
 
@@ -77,6 +77,14 @@ def remove(seq: int) -> None:
 def remove_of_device(device_seq: int) -> None:
     """Remove the mails to a device."""
     run("DELETE FROM mail WHERE device_seq = ?", (device_seq,))
+
+
+def bring_forward(by_ms: int) -> None:
+    """Make the times of all mails earlier, and those at which accounts are told how many more there were."""
+    for (account_seq,) in run("SELECT account_seq FROM mail UNION SELECT account_seq FROM mail_limit").fetchall():
+        with transaction(account_seq):
+            run("UPDATE mail SET next_attempt_at = next_attempt_at - ? WHERE account_seq = ?", (by_ms, account_seq))
+            run("UPDATE mail_limit SET until = until - ? WHERE account_seq = ?", (by_ms, account_seq))
 
 
 # --- the limit ---

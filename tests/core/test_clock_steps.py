@@ -2,9 +2,10 @@
 
 import pytest
 
-from core import clock_steps
+from core import clock_steps, mails
 from process import clock
 from store import database, deliveries, server_notes
+from store import mails as stored_mails
 from tests.support.alarms import ring
 from tests.support.channels import add_webhook
 from tests.support.tables import query
@@ -13,14 +14,18 @@ from tests.support.times import HOUR_S
 
 @pytest.fixture
 def pending(service, owner, browser, moved_clock):
-    """Answers with when the retry, the repeat and the fallback of a notification are due."""
+    """Answers with when the retry, repeat and fallback of a notification, a mail, and the end of a limit are due."""
+    with database.transaction(1):
+        mails.add(1, "password", clock.now_ms())
+        stored_mails.put_limit(1, stored_mails.Limit((), 1), None, clock.now_ms())
     add_webhook(owner)
     browser.then(503)
     ring(owner)
 
     def due():
-        ((alarm_due_at, fallback_due_at),) = query(service, "SELECT next_at, due_at FROM alarm, fallback")
-        return deliveries.next_due_at(), alarm_due_at, fallback_due_at
+        columns = "next_at, due_at, next_attempt_at, until"
+        (others,) = query(service, f"SELECT {columns} FROM alarm, fallback, mail, mail_limit")
+        return deliveries.next_due_at(), *others
 
     return due
 
@@ -77,7 +82,7 @@ def test_each_step_counts_also_back_to_where_the_clock_was(pending, processes, m
         moved_clock.advance(1)
         set_back(moved_clock, -HOUR_S)
         look(processes)
-    assert moved(before, pending()) == [3 * HOUR_S] * 3
+    assert moved(before, pending()) == [3 * HOUR_S] * 5
 
 
 def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, processes, moved_clock):
@@ -91,7 +96,7 @@ def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, proces
     look(restarted)
     set_back(moved_clock, HOUR_S)
     look(restarted)
-    assert moved(before, pending()) == [HOUR_S] * 3
+    assert moved(before, pending()) == [HOUR_S] * 5
 
 
 def test_small_corrections_of_the_clock_move_no_due_times(pending, processes, moved_clock):
@@ -117,7 +122,7 @@ def test_a_step_that_cannot_be_noted_is_followed_when_it_can(pending, processes,
             with pytest.raises(database.WriteFailed):
                 one.look()
     look(processes)
-    assert moved(before, pending()) == [HOUR_S] * 3
+    assert moved(before, pending()) == [HOUR_S] * 5
 
 
 def test_each_machine_follows_its_own_clock_and_few_are_remembered(pending, processes, moved_clock, monkeypatch):
@@ -128,7 +133,7 @@ def test_each_machine_follows_its_own_clock_and_few_are_remembered(pending, proc
         look(processes)
         set_back(moved_clock, -HOUR_S)
         look(processes)
-    assert moved(before, pending()) == [25 * HOUR_S] * 3
+    assert moved(before, pending()) == [25 * HOUR_S] * 5
     assert len(clock_steps.json.loads(server_notes.find(clock_steps.NOTE))) == clock_steps.MAX_MACHINES
 
 
