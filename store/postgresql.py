@@ -276,7 +276,7 @@ def _taken_turn(account_seq: int) -> threading.Lock:
     """The account's turn, which this thread has now; `WriteFailed` if that takes too long."""
     turn = _turns.setdefault(account_seq, threading.Lock())
     if not turn.acquire(blocking=False):
-        engine.make_way()
+        engine.pass_on()
         if not turn.acquire(timeout=TURN_WAIT_S):
             raise WriteFailed(
                 f"no turn to write to this account in {TURN_WAIT_S:.0f} s: PostgreSQL may be away or slow"

@@ -35,8 +35,10 @@ class Commit:
     def failure(self) -> WriteFailed | None:
         """Why it failed, if it did; waits for the end."""
         if not self._open.acquire(blocking=False):
-            engine.make_way()
-            self._open.acquire()
+            engine.pass_on()
+            if not self._open.acquire(timeout=TURN_WAIT_S):
+                engine.make_way()
+                self._open.acquire()
         self._open.release()
         return self._failure
 
@@ -120,10 +122,11 @@ class Writer:
 
         A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
         """
-        engine.make_way()
+        engine.pass_on()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
+            engine.make_way()
             begins, is_beginning = self.begins, self.is_beginning
             if self.turn.acquire(timeout=STUCK_S):
                 return True
@@ -174,7 +177,7 @@ class Writer:
 
     def _commit(self) -> None:
         if self.is_slow:
-            engine.make_way()
+            engine.pass_on()
         began_s = clock.monotonic_s()
         run_on(self.opened(), "COMMIT")
         self.is_slow = clock.monotonic_s() - began_s > SLOW_S

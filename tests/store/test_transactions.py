@@ -145,7 +145,7 @@ def test_others_go_on_during_a_commit_if_the_one_before_was_slow(opened, monkeyp
 
     commits, run_on = [], sqlite_writer.run_on
     monkeypatch.setattr(sqlite_writer, "run_on", runs)
-    monkeypatch.setattr(engine, "make_way", lambda: made_way.append(True))
+    monkeypatch.setattr(engine, "pass_on", lambda: made_way.append(True))
     sqlite._writer.is_slow = False
     for n in range(3):
         with database.transaction(database.EVERYBODY):
@@ -153,9 +153,9 @@ def test_others_go_on_during_a_commit_if_the_one_before_was_slow(opened, monkeyp
     assert commits == [0, 1, 1]
 
 
-def test_others_go_on_while_a_thread_waits_for_a_commit_or_for_its_turn(opened, monkeypatch):
+def test_others_go_on_while_a_thread_waits_to_write_and_a_long_request_keeps_its_turn(opened, monkeypatch):
     made_way, is_held = threading.Event(), threading.Event()
-    monkeypatch.setattr(engine, "make_way", made_way.set)
+    monkeypatch.setattr(engine, "pass_on", made_way.set)
     commit = sqlite_writer.Commit()
     ends = threading.Thread(target=lambda: made_way.wait(10) and commit.end(None))
     ends.start()
