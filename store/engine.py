@@ -28,7 +28,7 @@ def make_way() -> None:
 
 
 def pass_on() -> None:
-    """Called before queries of PostgreSQL, or to wait for a commit: others run beside it; the server replaces this."""
+    """Called before queries of PostgreSQL, or a wait for a commit: others run beside it; the server replaces this."""
 
 
 def let_others() -> None:
