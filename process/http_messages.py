@@ -10,6 +10,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any
+from urllib.parse import quote
 
 from gunicorn import SERVER, util
 from gunicorn.http.body import LengthReader
@@ -22,6 +23,7 @@ from wire.errors import Refused, rest_body
 
 SHORT_BYTES = 16_384  # of the longest head, and of a body that is received without a thread, and kept in memory
 CHUNKED = "Transfer-Encoding: chunked\r\n"
+ASCII = bytes(range(128))
 
 
 class Incoming(Request):
@@ -30,6 +32,10 @@ class Incoming(Request):
     body: Any
     is_whole = False  # whether nothing of the body is still to be received
     next_chunk = 0  # where the size of one of its chunks begins, in what has come of the body
+
+    def parse_request_line(self, line: bytes) -> None:
+        """The line may have bytes that a client should have encoded: curl and wget send a text as it is."""
+        super().parse_request_line(line if line.isascii() else quote(line, ASCII).encode())
 
     def set_body_reader(self) -> None:
         """Find the body, which is read already if it came with the head."""
