@@ -7,7 +7,6 @@ Flask, the database, or how a notification is fetched.
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from providers.base import Answer, Meaning, Outcome, Provider, Push
@@ -19,15 +18,8 @@ PREFIX = "pb"
 RANDOM_LETTERS = 40
 
 
-@dataclass(frozen=True)
-class NtfySettings:
-    """The ntfy server that wakes the app on iPhones, if there is one."""
-
-    upstream: str | None
-
-
-class Ntfy(Provider[NtfySettings]):
-    """The apps of ntfy, which subscribe to a secret topic."""
+class Ntfy(Provider[str]):
+    """The apps of ntfy, which subscribe to a secret topic. The setting is the server that wakes iPhones, or ""."""
 
     kind = "ntfy"
     name = "ntfy app"
@@ -47,9 +39,9 @@ class Ntfy(Provider[NtfySettings]):
     )
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> NtfySettings | None:
+    def read(cls, values: Mapping[str, Any]) -> str | None:
         """The upstream server, which is optional; None where the app's addresses are switched off."""
-        return NtfySettings(values["NTFY_UPSTREAM"]) if values["COMPATIBILITY"] else None
+        return values["NTFY_UPSTREAM"] or "" if values["COMPATIBILITY"] else None
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """A new topic, in clear this once, and the two hashes that are kept of it."""
@@ -63,14 +55,14 @@ class Ntfy(Provider[NtfySettings]):
 
     def waking(self, poll_hash: str, message_id: str) -> Request | None:
         """An empty message to the upstream server, which has Apple wake the app; it learns no text."""
-        if not self.is_configured or self.settings.upstream is None:
+        if not self.is_configured or not self.settings:
             return None
-        url = f"{self.settings.upstream}/{poll_hash}"
+        url = f"{self.settings}/{poll_hash}"
         return Request(url, {"x-poll-id": message_id}, b"", any_address=True)  # the owner has listed it
 
     def ready(self) -> str:
         """The sentence of `doctor`."""
-        return "it is ready." if self.settings.upstream else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
+        return "it is ready." if self.settings else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
 
 
 def _hexadecimal(text: str) -> str:
