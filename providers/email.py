@@ -7,7 +7,6 @@ account may get.
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.header import Header
 from email.headerregistry import Address as MailAddress
@@ -48,21 +47,13 @@ class Letter(NamedTuple):
     is_urgent: bool = False
 
 
-@dataclass(frozen=True)
-class EmailSettings:
-    """The server, and the sender as it is shown."""
-
-    server: SmtpServer
-    sender: MailAddress
-
-
 def _server(value: str) -> SmtpServer:
     parts = parts_of(value, r"smtps?://[!-~]{1,1000}")
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     if parts.path not in ("", "/") or parts.query or parts.fragment or not re.fullmatch(r"[A-Za-z0-9.:-]+", host):
         raise ValueError
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    return SmtpServer(parts.scheme == "smtps", host, port, user, password, sender=user)
+    return SmtpServer(parts.scheme == "smtps", host, port, user, password)
 
 
 def _sender(value: str) -> MailAddress:
@@ -91,7 +82,7 @@ class _Policy(EmailPolicy):
 POLICY = _Policy(linesep="\r\n", cte_type="7bit")
 
 
-class Email(Provider[EmailSettings]):
+class Email(Provider[SmtpServer]):
     """Mail addresses, each of which has confirmed that it wants the mails."""
 
     kind = "email"
@@ -110,17 +101,17 @@ class Email(Provider[EmailSettings]):
     )
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> EmailSettings | None:
+    def read(cls, values: Mapping[str, Any]) -> SmtpServer | None:
         """The server and the sender, who is by default the user that signs in there."""
-        server, sender = values["SMTP_URL"], values["SMTP_FROM"]
+        server: SmtpServer | None = values["SMTP_URL"]
+        sender: MailAddress | None = values["SMTP_FROM"]
         if server is None:
             if sender is not None:
                 raise SettingError("SMTP_FROM is set, but SMTP_URL is not: set both, or neither.")
             return None
         if sender is None and not ADDRESS.fullmatch(server.user):
             raise SettingError("SMTP_URL is set, but SMTP_FROM is not: set the address that mails come from.")
-        sender = sender or MailAddress("Pocketbell", addr_spec=server.user)
-        return EmailSettings(server._replace(sender=sender.addr_spec), sender)
+        return server._replace(sender=sender or MailAddress("Pocketbell", addr_spec=server.user))
 
     @classmethod
     def name_of(cls, values: Mapping[str, Any]) -> str:
@@ -161,11 +152,11 @@ class Email(Provider[EmailSettings]):
         """Mail a letter; `id_` is the same at each try."""
         host = urlsplit(self.server.public_url).hostname or "localhost"
         built = _built(letter, self.settings.sender, to, f"<{id_}@{host.strip('[]')}>")
-        return send(self.settings.server, to, built.as_bytes(), left_s)
+        return send(self.settings, to, built.as_bytes(), left_s)
 
     def ready(self) -> str:
         """The sentence of `doctor`; `Unavailable` if the server cannot be used."""
-        answer = check(self.settings.server, CHECK_TIMEOUT_S)
+        answer = check(self.settings, CHECK_TIMEOUT_S)
         if answer.outcome is not Outcome.DELIVERED:
             raise Unavailable(answer)
         return "the mail server takes the connection and the sign-in."

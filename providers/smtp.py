@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from email.headerregistry import Address
 from threading import Timer
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,14 +26,14 @@ UNENCRYPTED = "The mail server offers no encryption (STARTTLS), so the password 
 
 
 class SmtpServer(NamedTuple):
-    """The operator's server, and the address that mails come from."""
+    """The operator's server, and the sender as mails show it."""
 
     is_tls: bool  # from the first byte
     host: str
     port: int
     user: str
     password: str
-    sender: str  # its address alone
+    sender: Address = Address()
 
 
 class _Utf8(str):
@@ -64,7 +65,7 @@ class _Bounded(smtplib.SMTP):
 
     def __init__(self, server: SmtpServer, timeout_s: float) -> None:
         # Without a name to greet with, smtplib asks the DNS for this machine's, which may take long.
-        super().__init__(local_hostname=server.sender.rpartition("@")[2])
+        super().__init__(local_hostname=server.sender.domain)
         self.sock = socket.create_connection((server.host, server.port), min(CONNECT_TIMEOUT_S, timeout_s))
         self.sock.settimeout(timeout_s)
         self.cut = Timer(timeout_s, self._shut)
@@ -99,7 +100,7 @@ class _Bounded(smtplib.SMTP):
 
 def send(server: SmtpServer, to: str, message: bytes, timeout_s: float) -> Answer:
     """Hand a mail to the server."""
-    return _answer(server, timeout_s, lambda smtp: smtp.sendmail(server.sender, [to], message))
+    return _answer(server, timeout_s, lambda smtp: smtp.sendmail(server.sender.addr_spec, [to], message))
 
 
 def check(server: SmtpServer, timeout_s: float) -> Answer:

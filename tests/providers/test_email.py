@@ -193,7 +193,7 @@ def test_a_server_that_is_not_there_is_tried_again(make_service, moved_clock, ma
 
 
 def settings(mail_server, user="", password="", is_tls=False, host="127.0.0.1"):
-    return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, "bell@example.org")
+    return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, MailAddress(addr_spec="bell@example.org"))
 
 
 @each("way, given", [("PLAIN", "\0ü\0ä"), ("LOGIN", "ü")])
