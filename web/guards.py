@@ -102,7 +102,7 @@ def _caller(key: str | None) -> Caller:
 def check_scope(scopes: frozenset[str]) -> None:
     """`Refused` (404; 403 at the addresses of ntfy and Gotify) for a key whose scope is not among these."""
     known = current()
-    caller = known.__dict__.get("caller")  # a topic of a device needs no key
+    caller = getattr(known, "caller", None)  # a topic of a device needs no key
     if caller and caller.scope not in scopes:
         status = 403 if known.errors in (ntfy_errors, gotify_errors) else 404
         raise Refused(status, api_keys.NOT_ALLOWED[caller.scope])

@@ -42,7 +42,7 @@ large_bodies = Turns(
 
 def large_body() -> AbstractContextManager[None]:
     """The turn of a body that takes long to parse; it queues in the name of its account."""
-    sender = current().__dict__.get("caller") or current().webhook
+    sender = getattr(current(), "caller", None) or current().webhook
     return large_bodies.turn("all", str(sender and sender.account_seq))
 
 
