@@ -16,7 +16,7 @@ from store import key_limits, notification_days, notifications
 from store.senders import own_key
 from web import guards, pictures
 from web.context import Payload, current, request
-from web.request_body import read_fields, read_upload
+from web.request_body import MAX_UPLOAD_BYTES, read_fields, read_upload
 from web.rest import deliver_content, healthz
 from wire.errors import Refused
 from wire.ntfy import (
@@ -44,7 +44,11 @@ Answer = tuple[Payload, dict[str, str]]
 
 def publish(topic: str, sequence_id: str = "") -> Answer:
     """POST and PUT /TOPIC and /TOPIC/ID: the body is the message, or a file."""
-    kept, size = read_upload(lambda beginning: MAX_PICTURE_BYTES if begins_picture(beginning) else KEPT_BYTES)
+    kept, size = read_upload(
+        lambda beginning: MAX_PICTURE_BYTES if begins_picture(beginning) else KEPT_BYTES,
+        MAX_UPLOAD_BYTES,
+        current().settings.max_body_bytes,
+    )
     picture = pictures.of_upload(kept) if len(kept) == size else None
     body = (
         Body(None, size, picture.content_type, is_picture=True) if picture else body_of(kept, size, request.mimetype)

@@ -58,7 +58,8 @@ def read_form() -> tuple[Payload, Content, bytes | None]:
 
     `Refused` (413) for a picture of more than `MAX_PICTURE_BYTES`, (400) for a file that is none, or for two.
     """
-    raw = request_body.read_files(MAX_PICTURE_BYTES + current().settings.max_body_bytes)
+    most = MAX_PICTURE_BYTES + current().settings.max_body_bytes
+    raw, _ = request_body.read_upload(lambda _: most, most, request_body.LARGE_BYTES)
     with request_body.large_body():
         fields, files = _parts(raw)
         del raw

@@ -93,39 +93,27 @@ def read_object(
             raise refused from None
 
 
-def read_upload(keeps: Callable[[bytes], int]) -> tuple[bytes, int]:
+def read_upload(keeps: Callable[[bytes], int], largest: int, at_first: int) -> tuple[bytes, int]:
     """The beginning of the request's body, and the size of all of it; the rest is read and dropped.
 
-    `keeps` says of the first part how many bytes are wanted. `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond
-    `MAX_BODY_BYTES` gets more time, and few come at once. A client that is answered before the end may report a
-    broken connection instead.
+    `keeps` says of the first part how many bytes are wanted. `Refused` (413) beyond `largest`. A body beyond
+    `at_first` gets more time, and few come at once. A client that is answered before the end may report a broken
+    connection instead.
     """
-    at_first, announced = current().settings.max_body_bytes, _announced()
-    _check(announced, MAX_UPLOAD_BYTES)
-    most = MAX_UPLOAD_BYTES + 1 if _is_chunked() else announced
+    announced = _announced()
+    _check(announced, largest)
+    most = largest + 1 if "HTTP_TRANSFER_ENCODING" in current().environ else announced
     kept = bytearray(_read(min(most, at_first, UPLOAD_PART_BYTES)))
     wanted, size = keeps(bytes(kept)), len(kept)
     size += _read_on(min(most, at_first) - size, kept, wanted)
     if at_first == size < most:
         with _upload():
             size += _read_on(most - size, kept, wanted)
-    _check(size, MAX_UPLOAD_BYTES)
+    _check(size, largest)
     if size < announced:
         raise Refused(400, CUT_OFF)
     current().confirm()
     return bytes(kept), size
-
-
-def read_files(most: int) -> bytes:
-    """A body with files, of at most `most` bytes (413), announced or chunked. Few large ones come at once."""
-    is_chunked, announced = _is_chunked(), _announced()
-    _check(announced, most)
-    if not is_chunked and announced <= LARGE_BYTES:
-        return _read_whole(announced)
-    with _upload():
-        body = _read(most + 1) if is_chunked else _read_whole(announced)
-    _check(len(body), most)
-    return body
 
 
 def read_beginning(most: int) -> bytes:
@@ -182,10 +170,6 @@ def _read_whole(size: int) -> bytes:
     if len(body) < size:
         raise Refused(400, CUT_OFF)
     return body
-
-
-def _is_chunked() -> bool:
-    return "HTTP_TRANSFER_ENCODING" in current().environ
 
 
 def _announced() -> int:
