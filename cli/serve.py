@@ -7,16 +7,11 @@ from pathlib import Path
 import click
 
 import config
-from cli.base import OneLineErrors
 
 PROGRAM = Path(config.__file__).parent
 
 
-class Serve(OneLineErrors, click.Command):
-    """A command that needs no database: the service makes it."""
-
-
-@click.command("serve", cls=Serve)
+@click.command("serve")
 def serve() -> None:
     """Run the service until Ctrl-C or SIGTERM. A first start prints the link that creates your account."""
     config.load()
