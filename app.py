@@ -226,7 +226,6 @@ ROUTES = (
     owners("POST", "/alerts/new", dashboard.alerts.create_alert),
     owners("GET", "/alerts/<alert_id>", dashboard.alerts.show_alert),
     owners("POST", "/alerts/<alert_id>", dashboard.alert_template.save_template),
-    owners("POST", "/alerts/<alert_id>/preview", dashboard.alert_template.preview_template),
     owners("POST", "/alerts/<alert_id>/replay", dashboard.alert_template.replay_payload),
     owners("POST", "/alerts/<alert_id>/preset", dashboard.alert_template.use_preset),
     owners("GET", "/alerts/<alert_id>/qr.svg", dashboard.alerts.show_qr_code),

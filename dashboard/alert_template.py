@@ -21,12 +21,10 @@ from store import mutes as stored_mutes
 from store.mutes import HOLD
 from store.senders import Owner, find_receivers_of_alert
 from web.context import current, request
-from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, TITLE_PREFIX, Content
 from wire.strict_json import parse_event
-from wire.validation import optional_text
 
 Payload = dict[str, Any]
 FIELDS = {f"{name}_template": name for name in presets.TEMPLATES} | {"resolved_when": "resolved"}  # column to field
@@ -140,13 +138,6 @@ def _words_of_saving(draft: Draft) -> tuple[str, str]:
     text, why = never_filled[0]
     more = f" The preview lists {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
     return f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}", "warning"
-
-
-def preview_template(alert_id: str) -> dict[str, Any]:
-    """POST /app/alerts/{id}/preview: the preview of a draft as JSON, for the page's script."""
-    alert, sent = alerts.find_alert(current().account.seq, alert_id), read_fields(*Draft._fields)
-    draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
-    return {"ok": True, **_preview(alert, draft, _kept(alert))._asdict()}
 
 
 def replay_payload(alert_id: str) -> Page:

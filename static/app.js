@@ -188,75 +188,29 @@ function inserter(code) {
   code.replaceWith(button);
 }
 
-function offered([path, value]) {
-  const line = document.createElement("li"), code = document.createElement("code"), shown = document.createElement("span");
-  code.textContent = path;
-  shown.textContent = value;
-  shown.className = "help";
-  line.append(code, " ", shown);
-  inserter(code);
-  return line;
+const values = document.getElementById("values");
+let listed = null; // the values as the page had them
+
+function offerAll(list) {
+  if (list.isEqualNode(listed)) return; // do not replace a button that is just being tapped
+  listed = list.cloneNode(true);
+  values.hidden = !list.children.length;
+  values.querySelector("ul").replaceChildren(...list.childNodes);
+  for (const code of values.querySelectorAll("code")) inserter(code);
 }
 
-function offerAll(values) {
-  const list = document.getElementById("values"), known = JSON.stringify(values);
-  if (list.dataset.known === known) return; // unchanged: do not replace a button that is just being tapped
-  list.dataset.known = known;
-  list.hidden = !values.length;
-  list.querySelector("ul").replaceChildren(...values.map(offered));
-}
-
-function named(text) { // isolated, so that right-to-left text cannot reorder the sentence
-  const name = document.createElement("bdi");
-  name.textContent = text;
-  return name;
-}
-
-function missing([name, meant]) {
-  const line = document.createElement("li");
-  line.className = "soon";
-  line.append(named(name), " is not in this request.");
-  if (meant) line.append(" Did you mean ", named(meant), "?");
-  return line;
-}
-
-function unfilled([text, why]) {
-  const line = document.createElement("li");
-  line.className = "soon";
-  line.append(named(text), ` cannot be filled: ${why}`);
-  return line;
-}
-
-const DRAFTED = ["title", "body", "priority", "url", "tag", "image", "resolved", "repeats", "payload"]; // what the form sends
-const FACTS = ["priority", "resolved", "repeats", "url", "tag", "image", "arrival"]; // each has a row, hidden while it is empty
 let asking = new AbortController();
 
+// Sends the form as its button Preview does, and takes the preview from the page that comes.
 async function preview() {
   asking.abort(); // an older response must not replace a newer one
   asking = new AbortController();
-  const texts = Object.fromEntries(DRAFTED.map((name) => [name, template.elements[name].value]));
-  const answer = await fetch(template.dataset.preview, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-CSRF-Token": template.elements.csrf.value },
-    body: JSON.stringify(texts),
-    signal: asking.signal,
-  });
+  const body = new URLSearchParams([...new FormData(template), ["preview", "1"]]);
+  const answer = await fetch(template.action, { method: "POST", body, signal: asking.signal });
   if (answer.redirected) return;
-  const made = await answer.json();
-  const part = (name) => document.querySelector(`#preview [data-${name}]`);
-  part("source").textContent = made.source;
-  part("error").textContent = made.error;
-  part("error").hidden = !made.error;
-  part("title").textContent = (made.title ?? "").replace(/^MCP - /, "");
-  part("body").textContent = made.body ?? "";
-  for (const name of FACTS) {
-    part(name).textContent = made[name] ?? "";
-    part(name).closest("[data-row]").hidden = !made[name];
-  }
-  part("priority").className = `badge ${{ high: "soon", urgent: "bad" }[made.priority] ?? "stored"}`;
-  part("missing").replaceChildren(...Object.entries(made.meant ?? {}).map(missing));
-  part("unfilled").replaceChildren(...(made.unfilled ?? []).map(unfilled));
-  if (!made.error) offerAll(Object.entries(made.values ?? {}));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html"), made = page.getElementById("preview");
+  if (!made.querySelector(".error")) offerAll(page.querySelector("#values ul"));
+  document.getElementById("preview").replaceChildren(...made.childNodes);
 }
 
 // Where something is waited for, such as an alert's first request: reloads the page when it has come, unless a field
@@ -284,10 +238,9 @@ if (waiting) setTimeout(reloadWhenCome, waitMs);
 
 if (template) {
   let timer;
-  const use = ({ target, key }) => { if (DRAFTED.slice(0, 5).includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
+  const fields = ["title", "body", "priority", "url", "tag"];
+  const use = ({ target, key }) => { if (fields.includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
   for (const what of ["input", "pointerdown", "keydown"]) template.addEventListener(what, use);
   template.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => preview().catch(() => {}), 300); });
-  const shown = [...template.querySelectorAll("#values li")].map((line) => [...line.children].map((one) => one.textContent));
-  document.getElementById("values").dataset.known = JSON.stringify(shown);
-  for (const code of template.querySelectorAll("[data-insert]")) inserter(code);
+  offerAll(values.querySelector("ul"));
 }

@@ -8,7 +8,7 @@ from core import presets
 from models import Alert
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import account_set
-from tests.support.alert_page import FACTS, facts_of
+from tests.support.alert_page import facts_of
 from tests.support.pages import Page
 from tests.support.payloads import EXPECTED, NAMES, PRESETS, sample, sender_of
 from tests.support.rows import each
@@ -32,14 +32,10 @@ def saved(alert):
 
 
 def previewed(alert, payload, **draft):
-    """What the script and the page say of a draft on a payload: the same."""
-    draft, text = DRAFT | draft, json.dumps(payload)
-    told = alert.preview(payload=text, **draft).json
+    """What the page says of a draft on a payload."""
+    told = alert.preview(payload=json.dumps(payload), **DRAFT | draft)
     assert told["error"] == ""
-    page = Page(alert.owner.post(alert.path, {**draft, "payload": text, "preview": "1"}).text)
-    facts = {name: told[name] for name in FACTS if told[name]}
-    assert facts_of(page) == facts
-    return facts
+    return facts_of(told)
 
 
 def test_the_fields_are_saved_and_shown_again(alert):
@@ -60,7 +56,7 @@ def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
     page = alert.owner.refused(alert.path, DRAFT | {field: wrong})
     (marked,) = [one.attributes["id"] for one in page.elements if one.attributes.get("aria-invalid")]
     assert marked == field and page.value(field) == wrong
-    assert saved(alert) == before and alert.preview(**DRAFT | {field: wrong}).json["error"].endswith(".")
+    assert saved(alert) == before and alert.preview(**DRAFT | {field: wrong})["error"].endswith(".")
 
 
 @each(
@@ -82,7 +78,7 @@ def test_the_preview_shows_the_fields(alert, event, facts):
 
 
 def test_the_preview_names_missing_variables_of_the_fields(alert):
-    told = alert.preview(payload='{"ky": 1}', **DRAFT).json
+    told = alert.preview(payload='{"ky": 1}', **DRAFT)
     assert told["meant"] == {"what": None, "level": None, "id": None, "key": "ky"}
     assert told["url"].startswith("none") and told["tag"].startswith("none")
 
@@ -117,27 +113,27 @@ def test_the_preview_says_that_a_frequency_collects_it(alert, moved_clock, minut
 
 
 def test_without_a_request_the_preview_says_nothing_of_what_a_sample_lacks(alert):
-    told = alert.preview(**DRAFT).json
-    assert {name: told[name] for name in FACTS if told[name]} == {"arrival": AT_ONCE}
+    told = alert.preview(**DRAFT)
+    assert facts_of(told) == {"arrival": AT_ONCE}
 
 
 def test_whether_urgent_ones_repeat_is_saved_and_previewed(alert):
     urgent = DRAFT | {"priority": "urgent"}
-    assert alert.preview(**urgent, repeats="1").json["repeats"] == "repeats until acknowledged"
-    assert alert.preview(**urgent, repeats="0").json["repeats"] == "" == alert.preview(**urgent).json["repeats"]
+    assert alert.preview(**urgent, repeats="1")["repeats"] == "repeats until acknowledged"
+    assert alert.preview(**urgent, repeats="0")["repeats"] == "" == alert.preview(**urgent)["repeats"]
     page = alert.owner.done(alert.path, urgent | {"repeats": "1"})
     assert alert.row.repeats_urgent == 1 and page.chosen("repeats") == "1"
     alert.owner.done(alert.path, urgent)  # a form without it leaves it
     alert.settings()
     assert alert.row.repeats_urgent == 1
-    assert alert.preview(**urgent, repeats="0").json["repeats"] == ""
+    assert alert.preview(**urgent, repeats="0")["repeats"] == ""
     alert.owner.done(alert.path, urgent | {"repeats": "0"})
     assert alert.row.repeats_urgent == 0
 
 
 @each("field", ["priority", "url", "tag"])
 def test_the_preview_reports_placeholders_of_the_fields_that_can_never_be_filled(alert, field):
-    (told,) = alert.preview(**DRAFT | {field: "{{ a", "title": "t"}).json["unfilled"]
+    (told,) = alert.preview(**DRAFT | {field: "{{ a", "title": "t"})["unfilled"]
     assert told == ["{{ a", "the closing }} is missing."]
 
 
@@ -154,7 +150,7 @@ def the_preview_of_a_payload_is_what_is_delivered(alert, preset, payload):
     with transaction(EVERYBODY):
         alert.row.change(**{column: text or None for column, text in preset.templates.items()})
     draft = {"title": preset.title, "body": preset.body, "priority": preset.priority, "url": preset.url}
-    told = alert.preview(payload=payload.decode(), tag=preset.tag, resolved=preset.resolved_when, **draft).json
+    told = alert.preview(payload=payload.decode(), tag=preset.tag, resolved=preset.resolved_when, **draft)
     assert alert.post(data=payload).json["status"] == "delivered"
     (row, *_) = alert.owner.service.caller().listed()
     words = {1: "min", 2: "low", None: "", 4: "high", 5: "urgent"}

@@ -1,8 +1,5 @@
 """An alert and its page in the dashboard."""
 
-import json
-from types import SimpleNamespace
-
 from models import Alert
 from store.database import run
 from tests.support.pages import Page
@@ -29,12 +26,9 @@ class AlertPage:
         return Alert.get(Alert.id == self.path.rpartition("/")[2])
 
     def preview(self, title="", body="", payload="", **more):
-        sent = {"title": title, "body": body, "payload": payload, **more}
-        answer = self.owner.post(f"{self.path}/preview", json.dumps(sent), content_type="application/json")
-        told = dict(answer.json)
-        return SimpleNamespace(
-            status_code=answer.status_code, json=told | {"title": told.get("title", "").removeprefix("MCP - ")}
-        )
+        """What the page says of a draft that is not saved."""
+        sent = {"title": title, "body": body, "payload": payload, **more, "preview": "1"}
+        return told_of(Page(self.owner.post(self.path, sent).text))
 
     def do(self, action, **form):
         """Send one of the page's forms and return the page that it leads to."""
@@ -63,28 +57,47 @@ class AlertPage:
 
 
 KEPT_BYTES = 65_536
-FACTS = ("priority", "resolved", "repeats", "url", "tag", "arrival")
+FACTS = {"Link:": "url", "Tag:": "tag", "Picture:": "image"}
+BADGES = {"resolved": "resolved", "repeats until acknowledged": "repeats"}
+EMPTY = dict.fromkeys(("error", "priority", *BADGES.values(), *FACTS.values()), "")
 
 
-def elements_of_preview(page):
-    """They are parsed alone: to parse the whole page takes longer than all else that a test does with it."""
+def told_of(page):
+    """What a page's preview says. It is parsed alone: the whole page takes longer than all else of a test."""
     start = page.html.index('<div id="preview"')
-    return Page(page.html[start : page.html.index("</form>", start)]).elements
+    part = Page(page.html[start : page.html.index("<h2", start)])
+    texts = {(e.tag, e.attributes.get("class")): "".join(e.texts) for e in reversed(part.elements)}
+    source, facts, _ = (e for e in part.elements if e.tag == "p" and not e.attributes)
+    lines = ["".join(e.texts) for e in part.elements if e.tag == "li"]
+    told = EMPTY | {"title": texts["strong", None].removeprefix("MCP - "), "body": texts["span", "text"]}
+    told |= {"source": source.text, "error": texts.get(("p", "error"), ""), "values": values_of(page)}
+    for e in (e for e in part.elements if e.parent is facts):
+        name = BADGES.get(e.text, "priority") if e.tag == "span" else FACTS[part.texts[e.begin - 1].split()[-1]]
+        told[name] = "".join(e.texts)
+    told["arrival"] = facts.texts[-1].strip().removeprefix(".").strip()
+    asked = (line.split(" is not in this request.") for line in lines if " is not in this request." in line)
+    told["meant"] = {name: more.removeprefix(" Did you mean ").removesuffix("?") or None for name, more in asked}
+    told["unfilled"] = [line.split(" cannot be filled: ") for line in lines if " cannot be filled: " in line]
+    return told
+
+
+def values_of(page):
+    """The values that a page offers, by their paths."""
+    start = page.html.index('<ul class="paths">')
+    elements = Page(page.html[start : page.html.index("</ul>", start) + 5]).elements
+    paths, texts = (["".join(e.texts) for e in elements if e.tag == tag] for tag in ("code", "span"))
+    return dict(zip(paths, texts, strict=True))
 
 
 def preview_of(page):
     """The title and the body in a page's preview."""
-    found = {
-        name: e for e in elements_of_preview(page) for name in e.attributes if name in ("data-title", "data-body")
-    }
-    return "".join(found["data-title"].texts).removeprefix("MCP - "), "".join(found["data-body"].texts)
+    told = told_of(page)
+    return told["title"], told["body"]
 
 
-def facts_of(page):
-    """What a page's preview says beside title and body; what is not shown is left out."""
-    elements = elements_of_preview(page)
-    found = {name: e for e in elements for name in FACTS if f"data-{name}" in e.attributes}
-    return {name: text for name, e in found.items() if (text := "".join(e.texts))}
+def facts_of(told):
+    """What a preview says beside title and body, without what is empty."""
+    return {name: told[name] for name in ("priority", *BADGES.values(), "url", "tag", "arrival") if told[name]}
 
 
 def in_history(owner):

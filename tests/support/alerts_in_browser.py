@@ -57,16 +57,16 @@ class AlertPage:
     @property
     def shown(self):
         """The title and the text in the preview."""
-        title, body = (self.page.locator(f"#preview [data-{part}]").text_content() for part in ("title", "body"))
-        return title, body
+        return tuple(self.page.locator(f"#preview {part}").text_content() for part in ("strong", ".text"))
 
     @property
-    def missing(self):
-        return self.page.locator("#preview [data-missing] li")
+    def wrong(self):
+        """What the preview says of single placeholders."""
+        return self.page.locator("#preview li")
 
     @property
     def error(self):
-        return self.page.locator("#preview [data-error]")
+        return self.page.locator("#preview .error")
 
     def receive(self, payload=EVENT):
         """Post an event and open the page again."""
@@ -76,12 +76,12 @@ class AlertPage:
 
     def expect_shown(self, title=None, body=None):
         if title is not None:
-            expect(self.page.locator("#preview [data-title]")).to_have_text(title)
+            expect(self.page.locator("#preview strong")).to_have_text(title)
         if body is not None:
-            expect(self.page.locator("#preview [data-body]")).to_have_text(body)
+            expect(self.page.locator("#preview .text")).to_have_text(body)
 
     def previews(self):
-        return self.site.count("POST", f"{self.path}/preview")
+        return self.site.count("POST", self.path)
 
     def save(self):
         self.page.get_by_role("button", name="Save", exact=True).click()

@@ -16,7 +16,6 @@ from tests.support.followers import invited
 from tests.support.pages import Visitor, device_ids
 
 RESYNC = "/app/devices/resync"  # guarded by a device's token
-PREVIEW = "/app/alerts/<alert_id>/preview"  # JSON for the page's script, and the only one that changes nothing
 NEW_RULE = "/app/metrics/one"  # the metric is in its query
 OF_PEOPLE = {
     "/app/people": {"email": "another@example.org", "plan": "pro"},
@@ -110,8 +109,6 @@ class Forms:
             return {"days": "0-mo", "begin": "01:00", "end": "02:00"}
         if rule in (NEW_RULE, "/app/metrics/rules/<rule_id>"):
             return {"operator": ">", "value": "90", "for": "5m"}
-        if rule == PREVIEW:
-            return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
             "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
