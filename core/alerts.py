@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.default_message import default_message
-from core.event_fields import Template, checked_condition, event_fields
+from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
 from core.value_text import cut, payload_json
@@ -172,25 +172,24 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 # --- the content of an event's notification -----------------------------------------------------------------
 
 
-def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
+def rendered(alert: Alert | Webhook, zone: str, payload: dict[str, Any]) -> Content:
     """The content of the notification for an event with this payload, without the prefix."""
-    title_template, body_template, zone = template.title_template, template.body_template, template.time_zone
-    content, title, body = event_fields(template, payload), None, None
-    if title_template is not None:
-        title = fill(title_template, payload, MAX_TITLE_CHARACTERS, zone)
-    if body_template is not None:
-        body = fill(body_template, payload, MAX_BODY_CHARACTERS, zone)
+    content, title, body = event_fields(alert, zone, payload), None, None
+    if alert.title_template is not None:
+        title = fill(alert.title_template, payload, MAX_TITLE_CHARACTERS, zone)
+    if alert.body_template is not None:
+        body = fill(alert.body_template, payload, MAX_BODY_CHARACTERS, zone)
     if title is None or body is None:
-        usual = default_message(payload, template.name)
+        usual = default_message(payload, alert.name)
         title = title or Filled(cut(usual.title, MAX_TITLE_CHARACTERS), ())
         body = body or Filled(cut(usual.body, MAX_BODY_CHARACTERS), ())
-        if not template.url_template:
+        if not alert.url_template:
             content = content._replace(url=usual.url)
-        if not template.image_template:
+        if not alert.image_template:
             content = content._replace(image=usual.image)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
     missing = dict.fromkeys(title.missing + body.missing + content.missing)  # each once, in order
-    return Content(template.name if is_blank else title.text, body.text, tuple(missing), *content[3:])
+    return Content(alert.name if is_blank else title.text, body.text, tuple(missing), *content[3:])
 
 
 def kept_payload(payload: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ does not fit is left out, so that no event is lost.
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from core.message_templates import WRITABLE, Stuck, fill, read, values
@@ -46,35 +46,15 @@ DOT_SEGMENT = re.compile(rf"(?:^|{SEPARATOR})(?:\.|%2e){{1,2}}(?={SEPARATOR}|\Z)
 NUMBERS = PRIORITIES | {str(number): number for number in PRIORITIES.values()}
 
 
-class Template(NamedTuple):
-    """The settings that make an event's content; a `Webhook` has the same fields."""
-
-    name: str
-    time_zone: str
-    title_template: str | None = None
-    body_template: str | None = None
-    priority_template: str | None = None
-    url_template: str | None = None
-    tag_template: str | None = None
-    image_template: str | None = None
-    resolved_when: str | None = None
-    repeats_urgent: int = 0
-
-    @classmethod
-    def of(cls, alert: Alert, time_zone: str) -> "Template":
-        """The settings of an alert as it is saved."""
-        return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
-
-
-def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> Content:
+def event_fields(alert: Alert | Webhook, zone: str, payload: dict[str, Any]) -> Content:
     """The content of an event by the alert's templates, as yet without title and body."""
     of_links = alert.url_template or alert.image_template
     if not (of_links or alert.priority_template or alert.tag_template or alert.resolved_when):
         return Content("", "")
-    priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
-    url, of_url = url_of(alert.url_template, payload, alert.time_zone)
-    image, of_image = url_of(alert.image_template, payload, alert.time_zone)
-    tag, of_tag = tag_of(alert.tag_template, payload, alert.time_zone)
+    priority, of_priority = priority_of(alert.priority_template, payload, zone)
+    url, of_url = url_of(alert.url_template, payload, zone)
+    image, of_image = url_of(alert.image_template, payload, zone)
+    tag, of_tag = tag_of(alert.tag_template, payload, zone)
     if alert.resolved_when and holds(alert.resolved_when, payload):
         priority = LOW_PRIORITY
     repeats = (EVERY_S, FOR_S) if alert.repeats_urgent and priority == MAX_PRIORITY else ()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from flask import flash, redirect
 
 from core import alerts, definitions, delivery, holding, message_templates, presets
-from core.event_fields import Template, holds
+from core.event_fields import holds
 from core.holding import KEEP
 from core.presets import Preset
 from core.template_lint import Unfilled, unfilled
@@ -146,7 +146,7 @@ def replay_payload(alert_id: str) -> Page:
     payload = _kept(alert)
     if payload is None:
         return back_to(alert_id, "There is no saved request to send again.", "activity", "error")
-    content = alerts.rendered(Template.of(alert, current().account.time_zone), payload)
+    content = alerts.rendered(alert, current().account.time_zone, payload)
     sent = delivery.deliver_event_again(current().account, alert_id, content)
     if sent is None:
         return back_to(alert_id, "Switch the alert on first.", "activity", "error")
@@ -241,8 +241,8 @@ def _unfilled(draft: Draft, payload: Payload | None) -> list[Unfilled]:
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
     checked = alerts.checked(draft.columns)
     repeats = draft.repeats == "1" if draft.repeats else alert.repeats_urgent
-    template = Template(alert.name, current().account.time_zone, **checked, repeats_urgent=repeats)
-    return alerts.rendered(template, payload)
+    drafted = Alert(name=alert.name, **checked, repeats_urgent=repeats)
+    return alerts.rendered(drafted, current().account.time_zone, payload)
 
 
 def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:

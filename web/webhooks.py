@@ -91,7 +91,7 @@ def _made(event: tuple[Payload, list[FileStorage]]) -> tuple[Content, str | None
     webhook = cast(Webhook, current().webhook)
     ignored = () if webhook.title_template else (name for name in payload if name.lower() not in KNOWN)
     mistyped = warnings(ignored, FIELDS)
-    content, picture = alerts.rendered(webhook, payload), None
+    content, picture = alerts.rendered(webhook, webhook.time_zone, payload), None
     if files:
         content, picture = pictures.with_first(content, files)
     return content, alerts.kept_payload(payload), picture, mistyped

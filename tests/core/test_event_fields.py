@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import event_fields
-from core.alerts import Template, rendered
+from core.alerts import rendered
+from models import Alert
 from tests.support.rows import each
 from wire.errors import Refused
 from wire.strict_json import parse_event
@@ -16,7 +17,7 @@ from wire.strict_json import parse_event
 
 def content(payload, **templates):
     raw = payload if isinstance(payload, str) else json.dumps(payload)
-    return rendered(Template("Disk", "UTC", **templates), parse_event(raw.encode()))
+    return rendered(Alert(name="Disk", **templates), "UTC", parse_event(raw.encode()))
 
 
 def priority(template, payload):

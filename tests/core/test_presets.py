@@ -10,6 +10,7 @@ from collections import defaultdict
 import pytest
 
 from core import alerts, message_templates, presets
+from models import Alert
 from tests.support.payloads import NAMES, PRESETS, made, payload_of, sender_of, with_payloads
 from tests.support.rows import each
 from tests.support.server import ROOT
@@ -251,9 +252,9 @@ def test_events_about_different_things_have_different_tags(preset, event, change
 @each("preset", [preset for preset in PRESETS.values() if preset.resolved_when])
 def test_an_event_that_resolves_is_among_those_of_its_preset(preset):
     """And has the tag of an event that does not."""
-    resolving = alerts.Template("", "UTC", resolved_when=preset.resolved_when)
+    resolving = Alert(name="", resolved_when=preset.resolved_when)
     about = defaultdict(set)
     for (its, _), event in EVENTS.items():
         if its == preset.id:
-            about[event["about"]].add(alerts.rendered(resolving, event["payload"]).priority == 2)
+            about[event["about"]].add(alerts.rendered(resolving, "UTC", event["payload"]).priority == 2)
     assert {True, False} in about.values()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core import alerts, presets
+from models import Alert
 from wire.strict_json import parse_event
 
 FOLDER = Path(__file__).parents[3] / "shared" / "payloads"
@@ -23,7 +24,7 @@ def payload_of(name):
 def made(preset, payload):
     """The text that an alert with a preset's templates makes from a payload."""
     templates = {column: text or None for column, text in preset.templates.items()}
-    return alerts.rendered(alerts.Template("Name", "UTC", **templates), payload)
+    return alerts.rendered(Alert(name="Name", **templates), "UTC", payload)
 
 
 PRESETS = {preset.id: preset for preset in presets.PRESETS}
