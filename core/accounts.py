@@ -36,7 +36,6 @@ MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
 ALPHABET = string.ascii_letters + string.digits
 PING_KEY_CHARACTERS = 22  # 131 bits
-UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 HASH_WAITS_S = 8.0
@@ -363,16 +362,11 @@ def create_key(
 def create_key_to_show(
     account_seq: int, name: str, session_token: str, now: int, limits: Mapping[str, Any]
 ) -> ApiKey:
-    """A new key, whose full text `take_full_key` gives once to the browser with this session."""
+    """A new key, whose full text `shown_once.take` gives once to the browser with this session."""
     with transaction(EVERYBODY, account_seq):
         key, full_key = create_key(account_seq, name, now, is_distinct=True, limits=limits)
-        shown_once.keep(UNSEEN_KEY, key.id, full_key, session_token, now)
+        shown_once.keep(key.id, full_key, session_token, now)
     return key
-
-
-def take_full_key(key: ApiKey, session_token: str) -> str | None:
-    """The full text of a new key, once, for the session that made it; it is then forgotten."""
-    return shown_once.take(UNSEEN_KEY, key.id, lambda full_key: sha256_of(full_key) == key.key_hash, session_token)
 
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:

@@ -25,7 +25,6 @@ CONFIRMED_WITHIN_MS = 7 * DAY_MS
 ADDRESS = ("kind", "token", "subscription", "address", "url", "preset")  # the fields of a registration
 SETTINGS = ("name", "minPriority", "quietHours", "role", "afterS")  # those that can be changed, too
 BROWSER = WebPush.kind
-UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
 def receivers(account_seq: int, priority: int | None, now: int) -> Receivers:
@@ -98,23 +97,14 @@ def ask_to_confirm(device: Device, now: int) -> None:
 def add_device_to_show(
     account_seq: int, registration: dict[str, Any], session_token: str, now: int, origin: str | None = None
 ) -> Device:
-    """A new device of an owner at `origin`; `take_once` gives its topic or secret to the browser of this session."""
+    """A new device of an owner at `origin`, whose topic or secret `shown_once.take` gives to the browser once."""
     with transaction(EVERYBODY, account_seq):
         device = add_device(account_seq, registration, now)
         if shown := device.topic or device.secret:
-            shown_once.keep(UNSEEN_TOPIC, device.id, shown, session_token, now)
+            shown_once.keep(device.id, shown, session_token, now)
         if origin:
             device.change(origin=origin)
     return device
-
-
-def take_once(device: Device, session_token: str) -> str | None:
-    """The topic or the secret of a new device, once, for the session that added it; it is then forgotten."""
-
-    def is_right(shown: str) -> bool:
-        return shown == device.auth if device.preset else sha256_of(shown).hex() == device.token
-
-    return shown_once.take(UNSEEN_TOPIC, device.id, is_right, session_token)
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

@@ -17,7 +17,6 @@ from store.people import Person
 from store.sessions import OneTimeLink
 from wire.errors import Refused, existing
 
-UNSEEN_LINK = "unseen link "  # with an id after it, the name of the note that holds the link
 LAST = "This is the last administrator who can sign in. Make another account an administrator first."
 
 
@@ -95,15 +94,13 @@ def invite_to_show(
     _, path = invite(email, plan, is_administrator, now, by, by_mail)
     id_ = new_id(now)
     with transaction(EVERYBODY):
-        shown_once.keep(UNSEEN_LINK, id_, path.rpartition("/")[2], session_token, now)
+        shown_once.keep(id_, path.rpartition("/")[2], session_token, now)
     return id_
 
 
 def take_link(id_: str, session_token: str, now: int) -> tuple[str, str] | None:
     """The address that was invited and the path of its link, once, for the session that asked for it."""
-    token = shown_once.take(
-        UNSEEN_LINK, id_, lambda token: OneTimeLink.find(sha256_of(token), now) is not None, session_token
-    )
+    token = shown_once.take(id_, session_token)
     link = OneTimeLink.find(sha256_of(token), now) if token else None
     return (link.account.email, f"/app/setup/{token}") if link and link.account else None
 

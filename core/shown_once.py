@@ -5,29 +5,31 @@ does not reveal it. Must not know requests.
 """
 
 import hmac
-from collections.abc import Callable
 
 from store import server_notes
 from store.database import EVERYBODY, transaction
 
 LIFE_MS = 600_000
+NOTE = "unseen "  # with the id of what has the secret and a mark of the session after it, the name of the note
 
 
-def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None:
+def keep(id_: str, secret: str, session_token: str, now: int) -> None:
     """Keep the secret of an object for the browser with this session; call in `transaction()` of `EVERYBODY`."""
-    server_notes.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
-    server_notes.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
+    server_notes.forget(NOTE, f"{NOTE}{now - LIFE_MS:012x}")  # ids begin with their time
+    server_notes.put(_name(id_, session_token), _masked(secret.encode(), session_token, id_).hex())
 
 
-def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: str) -> str | None:
+def take(id_: str, session_token: str) -> str | None:
     """The secret, once, if this session kept it; it is then forgotten."""
+    name = _name(id_, session_token)
     with transaction(EVERYBODY):
-        kept = server_notes.find(kind + id_)
-        secret = _masked(bytes.fromhex(kept), session_token, id_).decode("latin-1") if kept else ""
-        if not is_right(secret):
-            return None
-        server_notes.forget(kind + id_, kind + id_)
-    return secret
+        kept = server_notes.find(name)
+        server_notes.forget(name, name)
+    return _masked(bytes.fromhex(kept), session_token, id_).decode() if kept else None
+
+
+def _name(id_: str, session_token: str) -> str:
+    return f"{NOTE}{id_} {hmac.digest(session_token.encode(), f'name {id_}'.encode(), 'sha256').hex()}"
 
 
 def _masked(secret: bytes, session_token: str, id_: str) -> bytes:

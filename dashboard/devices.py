@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, current_app, redirect, render_template
 
 import push
-from core import delivery, devices, mail_addresses, week_windows
+from core import delivery, devices, mail_addresses, shown_once, week_windows
 from core.attention import LAST_IS_GONE
 from core.week_windows import OFF
 from dashboard import page
@@ -35,7 +35,7 @@ def show_devices() -> Page:
     """GET /app/devices?made: the list; the topic of the device `made` is shown if this browser has just added it."""
     made_id = request.args.get("made", "")
     made = next((one for one in Device.of_account(current().account.seq) if one.id == made_id), None)
-    shown = made and devices.take_once(made, guards.session_token())
+    shown = made and shown_once.take(made.id, guards.session_token())
     if made and shown and made.preset:
         return devices_page(None, None, secret=shown)
     return devices_page(None, _subscription(shown) if shown else None)

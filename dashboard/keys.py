@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts, api_keys
+from core import accounts, api_keys, shown_once
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
@@ -38,7 +38,7 @@ def show_keys(**more: Any) -> str:
         revoked=[key for key in keys if key.revoked_at is not None],
         added=added,
         made=made,
-        full_key=made and accounts.take_full_key(made, guards.session_token()),
+        full_key=made and shown_once.take(made.id, guards.session_token()),
         scopes=SCOPES,
         lives=LIVES,
         **{"name": next(name for name in names if name not in taken), "scope": SEND, "life": "", **more},
