@@ -22,9 +22,9 @@ import push
 from core import (
     accounts,
     alarms,
-    buttons,
     clock_steps,
     delivery,
+    derived_tokens,
     floods,
     health_ping,
     heartbeat_checks,
@@ -40,7 +40,6 @@ from core import (
     storage,
     streams,
 )
-from core import pictures as kept_pictures
 from core.server_secret import server_secret
 from dashboard import refusals
 from process import faults
@@ -417,8 +416,8 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     health_ping.configure(settings.heartbeat_url)
-    for module in (buttons, kept_pictures, mails, rest):
-        module.configure(app.config["SECRET_KEY"])
+    derived_tokens.configure(app.config["SECRET_KEY"])
+    rest.configure(app.config["SECRET_KEY"])
     for batches in (alarms.batches, mails.batches, retries.batches, retries.slow_batches):
         batches.reset()
     for module in (clock_steps, faults, floods, heartbeat_checks, new_passwords, ntfy_wakeup, pruning):

@@ -6,7 +6,7 @@ same one. Must not know requests or the effect of a press.
 
 from collections.abc import Iterable
 
-from core.derived_tokens import DerivedTokens
+from core import derived_tokens
 from models import ActiveDevice, sha256_of
 from process.clock import DAY_MS
 from providers.base import PushedButton
@@ -18,13 +18,10 @@ ACKNOWLEDGE = "Acknowledge"
 MUTE = {"label": "Mute 1 h", "mute": "1h"}  # its alert; a program cannot send such a button
 LIFE_MS = 7 * DAY_MS
 
-_tokens = DerivedTokens("buttons")
-configure = _tokens.configure
-
 
 def token_of(notification_id: str, device_id: str, position: int | None) -> str:
     """The token of a button on a device. `position` is None for "Acknowledge"."""
-    return _tokens.of(f"{notification_id} {device_id} {position}")
+    return derived_tokens.token_of("buttons", f"{notification_id} {device_id} {position}")
 
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:

@@ -9,18 +9,17 @@ import hmac
 
 TOKEN_BYTES = 16
 
+_secret = b""
 
-class DerivedTokens:
-    """The tokens for one purpose; those for another have nothing in common with them."""
 
-    def __init__(self, purpose: str) -> None:
-        self._purpose, self._key = purpose.encode(), b""
+def configure(secret: str) -> None:
+    """Derive tokens from this secret of the server."""
+    global _secret
+    _secret = secret.encode()
 
-    def configure(self, secret: str) -> None:
-        """Derive tokens from this secret of the server."""
-        self._key = hmac.digest(secret.encode(), self._purpose, "sha256")
 
-    def of(self, name: str) -> str:
-        """The token of what has this name: 22 characters of base64url."""
-        digest = hmac.digest(self._key, name.encode(), "sha256")
-        return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")
+def token_of(purpose: str, name: str) -> str:
+    """The token of what has this name: 22 characters of base64url, other ones for each purpose."""
+    key = hmac.digest(_secret, purpose.encode(), "sha256")
+    digest = hmac.digest(key, name.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")

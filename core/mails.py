@@ -9,11 +9,10 @@ import secrets
 from functools import partial
 
 import push
-from core import mail_limits, retries
+from core import derived_tokens, mail_limits, retries
 from core.attempts import LEASE_MS
 from core.backoff import GIVEN_UP_AFTER_MS, retry_s
 from core.batches import Batches
-from core.derived_tokens import DerivedTokens
 from models import Device
 from process import clock
 from process.clock import DAY_MS, MINUTE_MS
@@ -32,8 +31,7 @@ LINK_LIVES_MS = {"invitation": 7 * DAY_MS, "password": 30 * MINUTE_MS}
 
 batches = Batches("mail", "A batch of mails failed")
 batches.due = retries.batches.due  # the same thread starts both
-_tokens = DerivedTokens("mails")
-configure = _tokens.configure
+_token_of = partial(derived_tokens.token_of, "mails")
 
 
 def can_mail() -> bool:
@@ -44,7 +42,7 @@ def can_mail() -> bool:
 def new_link() -> tuple[str, str]:
     """A name for the row of a mail with a link, and the link's token."""
     name = secrets.token_hex(16)
-    return name, _tokens.of(name)
+    return name, _token_of(name)
 
 
 def add(account_seq: int, kind: str, now: int, device_seq: int | None = None, detail: str = "") -> None:
@@ -137,7 +135,7 @@ def _letter(mail: OwnMail, public_url: str) -> Letter:
         text = f"{more} notifications were not mailed: an account gets at most {mail_limits.MAX_MAILS} mails an hour."
         links = [("History", f"{origin}/app/notifications")]
         return Letter(f"{TITLE_PREFIX}{more}", f"{text} History has all of them.", links, stop)
-    link = f"{public_url}/app/setup/{_tokens.of(mail.detail)}"
+    link = f"{public_url}/app/setup/{_token_of(mail.detail)}"
     if mail.kind == "invitation":
         text = "You are invited to Pocketbell, which rings your phone. The link works once, within 7 days."
         return Letter("An invitation to Pocketbell", text, [("Choose a password", link)])

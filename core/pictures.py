@@ -7,9 +7,10 @@ know requests or push.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from core.derived_tokens import DerivedTokens
+from core import derived_tokens
 from core.pieces import for_each_account
 from models import sha256_of
 from process.clock import DAY_MS
@@ -27,8 +28,7 @@ MAX_ACCOUNT_BYTES = 200_000_000  # beyond it, the account's oldest pictures go
 REMOVED_AT_ONCE = 50  # pictures, each of up to 2 MB
 
 _storing = threading.Lock()
-_tokens = DerivedTokens("pictures")
-configure, token_of = _tokens.configure, _tokens.of  # of a notification, by its id
+token_of = partial(derived_tokens.token_of, "pictures")  # of a notification, by its id
 
 
 def path_of(notification_id: str) -> str:

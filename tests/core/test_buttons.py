@@ -1,6 +1,6 @@
 """Which buttons there are, and how long: recorded, retried, released, repeated, pruned."""
 
-from core import buttons, pruning
+from core import buttons, derived_tokens, pruning
 from models import sha256_of
 from process import clock
 from store import buttons as stored
@@ -34,7 +34,7 @@ def test_a_token_depends_on_secret_notification_device_and_place(service):
         for place in (None, 0, 1)
     }
     assert len(made) == 12 and buttons.token_of("n", "d", None) == buttons.token_of("n", "d", None)
-    buttons.configure("another secret")
+    derived_tokens.configure("another secret")
     assert buttons.token_of("n", "d", None) not in made
 
 

@@ -4,7 +4,7 @@ from io import BytesIO
 
 from werkzeug.datastructures import MultiDict
 
-from core import pictures
+from core import derived_tokens, pictures
 from process.clock import DAY_MS
 from store import database
 from tests.support import picture_files as files
@@ -380,5 +380,5 @@ def test_the_token_is_no_name_that_can_be_computed_from_the_id(pro):
     one, other = sent(pro), sent(pro)
     assert one["image"] != other["image"] and one["id"] not in one["image"]
     assert pictures.token_of(one["id"]) == one["image"].rpartition("/")[2]
-    pictures.configure("another secret")
+    derived_tokens.configure("another secret")
     assert pictures.token_of(one["id"]) != one["image"].rpartition("/")[2]
