@@ -19,7 +19,7 @@ def take(account_seq: int, device_seq: int | None, now: int) -> bool:
     Call inside `transaction()`.
     """
     found = _lately(account_seq, now)
-    if _has_room(found):
+    if not found.more and len(found.sent) < MAX_MAILS:  # while others wait to be counted in one mail, none goes out
         stored.put_limit(account_seq, Limit((*found.sent, now), 0), None, None)
         return True
     until = found.sent[0] + HOUR_MS if found.sent else now
@@ -29,19 +29,13 @@ def take(account_seq: int, device_seq: int | None, now: int) -> bool:
 
 def check(account_seq: int, now: int) -> None:
     """Take a place for a mail that somebody asks for; `Refused` (429) if there is none. Call in `transaction()`."""
-    if not _has_room(_lately(account_seq, now)):
+    if not take(account_seq, None, now):  # the refusal undoes its count
         raise Refused(429, f"{MAX_MAILS} mails of this account were sent within an hour. Try again later.")
-    take(account_seq, None, now)
 
 
 def _lately(account_seq: int, now: int) -> Limit:
     found = stored.limit(account_seq)
     return Limit(tuple(at for at in found.sent if abs(now - at) < HOUR_MS), found.more)
-
-
-def _has_room(found: Limit) -> bool:
-    """Whether the next mail goes out; while others wait to be counted in one, none does."""
-    return not found.more and len(found.sent) < MAX_MAILS
 
 
 def tell_how_many_more(now: int) -> None:
