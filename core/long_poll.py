@@ -8,11 +8,10 @@ from store import buttons, engine
 
 MAX_WAITING = 8  # requests at the same time
 MAX_WAITING_OF_ACCOUNT = 4
-POLLED_EVERY_S = 0.5  # another process may take the answer
+POLLED_EVERY_S = 0.5  # another process may take the answer, or this one just before the wait begins
 
 _waiting = list[int]()  # the accounts (their seqs) of the requests that wait
 _changed = threading.Condition()
-_changes = 0  # answers and acknowledgements that this process has taken
 
 
 def goes_on() -> bool:
@@ -32,12 +31,12 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
         _waiting.append(account_seq)
     try:
         engine.make_way()
-        until_s, seen = clock.monotonic_s() + wait_s, _changes
+        until_s = clock.monotonic_s() + wait_s
         while buttons.is_answered(notification_seq) is False and goes_on():
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
                 break
-            seen = _pause(seen, min(left_s, POLLED_EVERY_S))
+            _pause(min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
         with _changed:
@@ -47,14 +46,11 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
 
 def note_change() -> None:
     """Wake the waiting requests after an answer or an acknowledgement."""
-    global _changes
     with _changed:
-        _changes += 1
         _changed.notify_all()
 
 
-def _pause(seen: int, pause_s: float) -> int:
-    """Wait at most `pause_s` seconds for a change after the one `seen`; returns the newest one."""
+def _pause(pause_s: float) -> None:
+    """Wait at most `pause_s` seconds for a change."""
     with _changed:
-        _changed.wait_for(lambda: _changes != seen, pause_s)
-        return _changes
+        _changed.wait(pause_s)

@@ -21,11 +21,11 @@ def meanwhile(monkeypatch, moved_clock):
     """Lets the clock pass where a request would wait. What is put into this list happens in the first pause."""
     happens, pause = [], long_poll._pause
 
-    def passes(seen, pause_s):
+    def passes(pause_s):
         moved_clock.advance(pause_s)
         if happens:
             join(in_threads(1, lambda _: happens.pop()()))  # as another request
-        return pause(seen, 0)
+        pause(0)
 
     monkeypatch.setattr(long_poll, "_pause", passes)
     return happens
@@ -154,9 +154,10 @@ def test_an_answer_and_an_acknowledgement_wake_the_request_that_waits(
     """Within this process it does not wait for its next look at the database."""
     waits, real = threading.Event(), long_poll._pause
 
-    def pause(seen, pause_s):
-        waits.set()
-        return real(seen, 3600)
+    def pause(pause_s):
+        with long_poll._changed:  # until it waits
+            waits.set()
+            real(3600)
 
     content = {"title": "Deploy?", "body": "version 7", **fields}
     id_ = owner.post("/notifications/send", content).json["notification"]["id"]
