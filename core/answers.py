@@ -9,8 +9,8 @@ from core.plans import history_begin
 from models import Account, Alert, sha256_of
 from process import clock
 from store import buttons, notifications
+from store import copies as stored_copies
 from store.buttons import GivenAnswer, PressedButton
-from store.copies import Member
 from store.database import after_commit
 from store.mutes import Mute
 from store.senders import Subject
@@ -98,10 +98,9 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
     if not buttons.put_first_answer(seq, position, device_seq, None, now):
         raise Refused(409, "This was already answered.")
     after_commit(long_poll.note_change)
-    others = copies.others(seq)
-    for other in others:
-        buttons.put_first_answer(other.seq, position, device_seq, account_seq, now)
-    for one in (Member(seq, account_seq), *others):
+    group = stored_copies.group([seq])
+    for one in group:
+        buttons.put_first_answer(one.seq, position, device_seq, account_seq, now)  # its own has one already
         alarms.end_pushes(one.account_seq, one.seq, "It was answered before this device had it.", now)
-    if content.acknowledge or others:  # a follower's copy may repeat where this one does not
+    if content.acknowledge or len(group) > 1:  # a follower's copy may repeat where this one does not
         alarms.acknowledge(account_seq, seq, device_seq, now)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
 from store import copies, followers
-from store.copies import Member
 from store.database import transaction
 from store.heartbeats import Beat
 from store.senders import Caller, Sender, Webhook
@@ -29,8 +28,3 @@ def accounts_for(sender: Sender) -> tuple[int, ...]:
 def writing(account_seq: int, seqs: Iterable[int]) -> AbstractContextManager[None]:
     """A transaction of the account, and of all who have the same notifications as these of its own."""
     return transaction(account_seq, *(one.account_seq for one in copies.group(seqs)))
-
-
-def others(seq: int) -> list[Member]:
-    """The same notification in other accounts."""
-    return [one for one in copies.group([seq]) if one.seq != seq]

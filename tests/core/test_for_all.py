@@ -4,9 +4,9 @@ import pytest
 
 from core import answers
 from core.buttons import token_of
-from core.copies import others
 from models import Account
 from store import notifications
+from store.copies import group
 from tests.support.alarms import bodies, detail, ring, send_at
 from tests.support.assistants import call
 from tests.support.followers import follow, follower
@@ -211,7 +211,7 @@ def test_an_assistants_question_gets_the_first_answer_of_anybody(household, serv
 
 def test_without_followers_a_group_is_one(service, owner):
     seq = notifications.find_seq(1, owner.send().json["notification"]["id"])
-    assert others(seq) == []
+    assert [one.seq for one in group([seq])] == [seq]
 
 
 def test_the_button_that_mutes_an_alert_mutes_it_for_who_presses_it(household, service, owner, moved_clock):
