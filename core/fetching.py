@@ -1,26 +1,19 @@
-"""Polling devices (the ntfy app): receipts and expiry.
+"""Polling devices (the ntfy app): their deliveries and receipts.
 
-A delivery to such a device is pending for a day, until the device has fetched it. No attempt is made. Must not know
-requests or ntfy's format.
+A delivery to such a device is pending until the device has fetched it; no attempt is made, and `retries` gives it up
+after a day. Must not know requests or ntfy's format.
 """
 
 from collections.abc import Collection, Iterable
-from functools import partial
 
 from core import mail_limits, mails, ntfy_wakeup
-from core.attempts import EXPIRED
 from core.backoff import GIVEN_UP_AFTER_MS
-from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device
 from process.counters import count
 from providers import is_fetched, is_mailed
 from store import deliveries, notifications
 from store.database import after_commit, transaction
-from store.deliveries import DueDevice
 from store.topics import FetchingDevice
-
-GIVEN_UP_EVERY_S = 60.0
-NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
 
 
 def pushed_to(devices: Iterable[ActiveDevice]) -> list[ActiveDevice]:
@@ -71,20 +64,3 @@ def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> Non
         for device in {device for device, _ in taken}:
             Device.note_fetched(device.seq, now)
         notifications.settle_all({seq for _, seq in taken})
-
-
-def give_up(now: int) -> bool:
-    """Fail deliveries that were not fetched within a day or before they expired; returns whether more are left."""
-    waiting = [device for device in deliveries.due_devices(now) if is_fetched(device.kind)]
-    left = [in_pieces(partial(_give_up_some, device, now)) for device in waiting]
-    return any(left)
-
-
-def _give_up_some(device: DueDevice, now: int) -> bool:
-    with transaction(device.account_seq):
-        seqs = deliveries.oldest_due(device.seq, now, ROWS)
-        expired = notifications.expired_of(seqs, now)
-        deliveries.fail(device.seq, expired, EXPIRED, now)
-        deliveries.fail(device.seq, [seq for seq in seqs if seq not in expired], NOT_FETCHED, now)
-        notifications.settle_all(seqs)
-    return len(seqs) == ROWS

@@ -18,7 +18,7 @@ from core.local_time import is_quiet
 from core.pieces import ROWS, for_each_account, in_pieces
 from models import Account
 from process import clock
-from providers import PROVIDERS
+from providers import PROVIDERS, is_fetched
 from providers.base import Answer, Outcome
 from store import deliveries, held_notifications, notifications
 from store.database import after_commit, transaction
@@ -27,6 +27,8 @@ from store.deliveries import Attempt, DueDevice
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 BACKLOG_PAUSE_S = 10.0
 SLOW_DEADLINE_S = 20.0  # of what no request waits for; shorter than the lease
+GIVEN_UP_EVERY_S = 60.0
+NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
 
 Admitted = Callable[[int, list[Attempt]], list[Attempt]]
 
@@ -88,31 +90,11 @@ def _due(now: int, batches: Batches, kinds: Collection[str]) -> dict[int, list[t
 def _retry(
     account_seq: int, batch: list[tuple[int, int]], due_by: int, admitted: Admitted, deadline_s: float
 ) -> None:
-    """Claim these attempts of an account, and make the claimed ones."""
+    """Claim these attempts of an account, make those that have not expired, and settle all their notifications."""
     with transaction(account_seq):
         attempts = admitted(account_seq, deliveries.claim(batch, due_by, due_by + LEASE_MS))
-    if attempts:
-        _make(account_seq, attempts, deadline_s)
-
-
-def awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
-    """The attempts without those to devices in their quiet hours, which are not made; call inside `transaction()`."""
-    account = Account.with_seq(account_seq) if any(attempt.device.quiet_hours for attempt in attempts) else None
-    if account is None:
-        return attempts
-    now, left, quiet = clock.now_ms(), list[Attempt](), list[Attempt]()
-    for attempt in attempts:
-        (quiet if is_quiet(attempt.device.quiet_hours, account.time_zone, now) else left).append(attempt)
-    for attempt in quiet:
-        deliveries.silence(attempt.notification.seq, attempt.device.seq, now)
-    silenced = {attempt.notification.seq for attempt in quiet}
-    channels.fall_back(silenced, now)
-    notifications.settle_all(silenced)
-    return left
-
-
-def _make(account_seq: int, attempts: list[Attempt], deadline_s: float) -> None:
-    """Make the attempts that have not expired, and settle all their notifications."""
+    if not attempts:
+        return
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
@@ -129,6 +111,22 @@ def _make(account_seq: int, attempts: list[Attempt], deadline_s: float) -> None:
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:
         leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
+
+
+def awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
+    """The attempts without those to devices in their quiet hours, which are not made; call inside `transaction()`."""
+    account = Account.with_seq(account_seq) if any(attempt.device.quiet_hours for attempt in attempts) else None
+    if account is None:
+        return attempts
+    now, left, quiet = clock.now_ms(), list[Attempt](), list[Attempt]()
+    for attempt in attempts:
+        (quiet if is_quiet(attempt.device.quiet_hours, account.time_zone, now) else left).append(attempt)
+    for attempt in quiet:
+        deliveries.silence(attempt.notification.seq, attempt.device.seq, now)
+    silenced = {attempt.notification.seq for attempt in quiet}
+    channels.fall_back(silenced, now)
+    notifications.settle_all(silenced)
+    return left
 
 
 def _accept_former_lines(
@@ -172,18 +170,25 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
 # --- giving up ----------------------------------------------------------------------------------------------
 
 
-def give_up_unconfigured(now: int) -> bool:
-    """Fail deliveries that waited a day for a provider that is not configured; returns whether more are left."""
-    kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
-    due_devices = [device for device in deliveries.due_devices(due_by) if device.kind not in kinds]
-    left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]
+def give_up(now: int) -> bool:
+    """Fail deliveries that no attempt is made for; returns whether more are left.
+
+    They were not fetched within a day or before they expired, or waited a day for a provider that is not configured.
+    """
+    kinds, day_ago = push.configured(), now - GIVEN_UP_AFTER_MS
+    over = [(one, now, NOT_FETCHED) for one in deliveries.due_devices(now) if is_fetched(one.kind)]
+    without = [one for one in deliveries.due_devices(day_ago) if one.kind not in kinds]
+    over += [(one, day_ago, PROVIDERS[one.kind].not_configured()) for one in without]
+    left = [in_pieces(partial(_give_up_some, *one, now)) for one in over]
     return any(left)
 
 
-def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
+def _give_up_some(device: DueDevice, due_by: int, why: str, now: int) -> bool:
     with transaction(device.account_seq):
         seqs = deliveries.oldest_due(device.seq, due_by, ROWS)
-        deliveries.fail(device.seq, seqs, PROVIDERS[device.kind].not_configured(), now)
+        expired = notifications.expired_of(seqs, now)
+        deliveries.fail(device.seq, expired, EXPIRED, now)
+        deliveries.fail(device.seq, [seq for seq in seqs if seq not in expired], why, now)
         channels.fall_back(seqs, now)
         notifications.settle_all(seqs)
     return len(seqs) == ROWS

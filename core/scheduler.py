@@ -15,7 +15,6 @@ from core import (
     clock_steps,
     devices,
     digests,
-    fetching,
     floods,
     health_ping,
     heartbeat_checks,
@@ -81,7 +80,7 @@ RECORDS = (
     Job("release held notifications", digests.release_due),
     Job("settle expired notifications", retries.settle_expired),
     Job("end what expired while it was held", digests.end_expired),
-    Job("give up unfetched deliveries", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
+    Job("give up deliveries", retries.give_up, retries.GIVEN_UP_EVERY_S),
     Job("settle deliveries to removed devices", devices.settle_left_behind),
     Job("look at keys that expire", api_keys.look_at_ends),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
@@ -92,7 +91,6 @@ RECORDS = (
     Job("close idle connections to the database", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
 )
 REMOVALS = (
-    Job("give up deliveries without a provider", retries.give_up_unconfigured, PRUNED_EVERY_S),
     Job("prune the history", pruning.prune, PRUNED_EVERY_S),
     Job("prune metrics", pruning.prune_metrics, PRUNED_EVERY_S),
 )
