@@ -7,6 +7,7 @@ from process import clock
 from process.clock import DAY_MS
 from process.faults import log_fault
 from store.database import transaction
+from store.rows import Overdue
 
 FIRST_RETRY_S = 30  # of a delivery
 MAX_RETRY_S = 3600
@@ -31,20 +32,20 @@ class Backoff:
         """Forget all (another database was opened)."""
         self._waits.clear()
 
-    def each(self, find: Callable[[int], list[tuple[int, int]]], work: Callable[[int], None]) -> bool:
-        """Work on the due rows, each in a transaction of its account and its followers; whether more are left.
+    def each(self, now: int, find: Overdue, work: Callable[[int, int], None]) -> bool:
+        """Work on the rows due now, each in a transaction of its account and its followers; whether more are left.
 
-        `find`, called with a number, returns at most so many rows: the account's seq, and the row's.
+        `work` gets the row's seq, and the time.
         """
         now_s = clock.monotonic_s()
         # A row that was not tried again for this long is no longer due, or deleted.
         self._waits = {seq: wait for seq, wait in list(self._waits.items()) if now_s < wait[0] + LONGEST_WAIT_S}
         waiting = {seq for seq, (until_s, _) in self._waits.items() if now_s < until_s}
-        due = [one for one in find(ROWS_AT_ONCE + len(waiting)) if one[1] not in waiting][:ROWS_AT_ONCE]
+        due = [one for one in find(now, ROWS_AT_ONCE + len(waiting)) if one[1] not in waiting][:ROWS_AT_ONCE]
         for account_seq, seq in due:
             try:
                 with transaction(*copies.accounts_of(account_seq)):
-                    work(seq)
+                    work(seq, now)
                 self._waits.pop(seq, None)
             except Exception as error:  # the other rows must not wait for this one
                 log_fault(self._fault, error)

@@ -93,10 +93,11 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
-    return backoff.each(lambda most: metric_rules.due(now, most), lambda seq: _judge_due(metric_rules.one(seq), now))
+    return backoff.each(now, metric_rules.due, _judge_due)
 
 
-def _judge_due(rule: Rule | None, now: int) -> None:
+def _judge_due(seq: int, now: int) -> None:
+    rule = metric_rules.one(seq)
     if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
         _judge(rule, now, has_arrived=False)
 

@@ -102,14 +102,11 @@ def check_due(_: int) -> bool:
     have been set since the round of jobs began.
     """
     now = follow_clock()
-    return now is not None and any([_check_deadlines(now), firing.look_at_due(now)])
+    return now is not None and any([_backoff.each(now, heartbeats.due, _pass_deadline), firing.look_at_due(now)])
 
 
-def _check_deadlines(now: int) -> bool:
-    return _backoff.each(lambda most: heartbeats.due(now, most), lambda seq: _pass_deadline(heartbeats.one(seq), now))
-
-
-def _pass_deadline(beat: Beat | None, now: int) -> None:
+def _pass_deadline(seq: int, now: int) -> None:
+    beat = heartbeats.one(seq)
     if beat is None or beat.deadline_at is None or beat.deadline_at > now:
         return  # a ping came, or another process did it
     expected_at = next_expected(beat)

@@ -175,14 +175,15 @@ def test_a_stored_down_notification_wakes_the_worker(browser, beat):
     assert retries.batches.due.is_set()
 
 
-def test_a_ping_before_the_worker_runs_prevents_the_down_notification(owner, beat, moved_clock):
+def test_a_ping_before_the_worker_runs_prevents_the_down_notification(owner, beat, moved_clock, monkeypatch):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
     ((_, seq),) = stored_heartbeats.due(moved_clock.ms, 10)
     stale = stored_heartbeats.one(seq)
     beat.ping()
-    with database.transaction(1):
-        heartbeat_checks._pass_deadline(stale, moved_clock.ms)
+    with monkeypatch.context() as patch, database.transaction(1):
+        patch.setattr(stored_heartbeats, "one", lambda _: stale)
+        heartbeat_checks._pass_deadline(seq, moved_clock.ms)
     assert (beat.state, told(owner)) == ("up", [])
 
 

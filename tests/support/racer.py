@@ -19,12 +19,12 @@ from core import (
     devices,
     digests,
     followers,
-    heartbeat_checks,
     heartbeats,
     retries,
     scheduled,
     scheduler,
 )
+from core import heartbeat_checks as checks
 from core.attempts import LEASE_MS, note_outcomes
 from core.definitions import KINDS
 from models import Account
@@ -144,7 +144,7 @@ def release_scheduled(number):
 
 @race
 def pass_deadlines(number):
-    heartbeat_checks._check_deadlines(clock.now_ms())
+    checks._backoff.each(clock.now_ms(), checks.heartbeats.due, checks._pass_deadline)
 
 
 @race
