@@ -122,11 +122,6 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def quiet_hours_columns(word: str) -> dict[str, bool]:
-    """The columns for a word of `QUIET_HOURS`; `Refused` (400) for any other word."""
-    return QUIET_HOURS[checked_choice(word, "quiet_hours", QUIET_HOURS)]
-
-
 def quiet_hours_word(alert: Alert) -> str:
     """The word of `QUIET_HOURS` for an alert as it is saved."""
     if alert.ignores_quiet_hours:

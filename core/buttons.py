@@ -15,7 +15,7 @@ from store.notifications import NotificationRow
 from wire.notification import Content
 
 ACKNOWLEDGE = "Acknowledge"
-MUTE = {"label": "Mute 1 h", "mute": "1h"}  # its alert; a program cannot send such a button
+MUTE = {"label": "Mute 1 h", "mute": "1h"}  # its alert, as the last button; a program cannot send such a one
 LIFE_MS = 7 * DAY_MS
 
 
@@ -31,11 +31,6 @@ def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int
         for position in positions:
             token_hash = sha256_of(token_of(notification.id, device.id, position))
             stored.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
-
-
-def with_mute(content: Content) -> Content:
-    """The content with a button that mutes its alert, which is the last."""
-    return content._replace(actions=(*content.actions, MUTE))
 
 
 def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:

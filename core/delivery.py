@@ -180,7 +180,8 @@ def _record_event(
     storage.check(account_seq)
     Alert.note_event(alert.alert_seq, now)
     content = alarms.within_room(account_seq, content).prefixed()
-    content = buttons.with_mute(content) if alert.has_mute_button else content
+    if alert.has_mute_button:
+        content = content._replace(actions=(*content.actions, buttons.MUTE))
     pushed = to_push_now(alert, content.priority, found, now)
     if pushed and pushed.devices and storage.has_full_backlog(account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")

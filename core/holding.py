@@ -69,7 +69,8 @@ def window(mute: Mute, at: int) -> tuple[int, int]:
     """When a mute that is in force, or comes again, begins and ends (ms); of those to come the next at that time."""
     if mute.cron is None or mute.for_s is None:
         return mute.created_at, mute.until or 0
-    return local_time.window_at(mute.cron, mute.for_s, mute.time_zone, at)
+    begin = local_time.next_run(mute.cron, mute.time_zone, at - mute.for_s * 1000)
+    return begin, begin + mute.for_s * 1000
 
 
 def is_maintained(subject: Subject, mutes: Mutes, at: int) -> bool:

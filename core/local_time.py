@@ -230,12 +230,6 @@ def next_run(cron: str, zone: str, after: int) -> int:
     return next(at for at in runs if at > after)  # the first may be past in an hour that comes twice
 
 
-def window_at(cron: str, for_s: int, zone: str, at: int) -> tuple[int, int]:
-    """The window, which begins whenever a cron expression says, that a time is in, or the next: begin, end; in ms."""
-    begin = next_run(cron, zone, at - for_s * 1000)
-    return begin, begin + for_s * 1000
-
-
 def check_gaps(cron: str, for_s: int, zone: str, now: int) -> None:
     """`Refused` (400) if a cron expression runs again before so many seconds have passed, and says when in `zone`.
 

@@ -5,7 +5,7 @@ Then it is delivered as if it came at that time: mutes and quiet hours hold it a
 
 from typing import Any
 
-from core import digest_text, local_time, scheduled
+from core import digest_text, scheduled
 from core.attempts import is_expired
 from core.buttons import LIFE_MS
 from core.pieces import ROWS
@@ -22,6 +22,7 @@ from wire.notification import MIN_PRIORITY
 from wire.validation import checked_seconds, only_known
 
 MIN_FOR_S, MAX_FOR_S = 60, 604_800
+SNOOZED = "It was snoozed before this device had it."
 
 
 def checked(sent: dict[str, Any]) -> int:
@@ -30,11 +31,6 @@ def checked(sent: dict[str, Any]) -> int:
     if for_s is None:
         raise Refused(400, "forS is required.", field="forS")
     return checked_seconds(for_s, "forS", MIN_FOR_S, MAX_FOR_S)
-
-
-def next_morning(now: int, zone: str) -> int:
-    """Tomorrow at 9:00 by the clock in `zone`, in ms."""
-    return local_time.at_clock(now, 1, (9, 0), zone)
 
 
 def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: int) -> None:
@@ -55,16 +51,10 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
             raise Refused(400, "The notification is too old by then: the history no longer has it.", field="forS")
         stored.put(entry.seq, account_seq, until)
         alarms.pause(entry.seq)
-        _end_retries(account_seq, entry, now)
-
-
-def _end_retries(account_seq: int, entry: Entry, now: int) -> None:
-    """End the retries of it or of its digest; if no device has it, it is `pending` until the end of the snooze."""
-    why = "It was snoozed before this device had it."
-    if entry.digest_seq is not None:
-        digest_text.leave_pending(account_seq, [entry.seq], why, now)
-        notifications.settle_all([entry.seq])
-    deliveries.end([entry.seq], why, now)
+        if entry.digest_seq is not None:
+            digest_text.leave_pending(account_seq, [entry.seq], SNOOZED, now)
+            notifications.settle_all([entry.seq])
+        deliveries.end([entry.seq], SNOOZED, now)  # if no device has it, it is `pending` until the end of the snooze
 
 
 def snoozed_until(entry: Entry) -> int | None:

@@ -82,7 +82,8 @@ class Subscription:
             account_seq = topic.device.account_seq
             for found in found_topics.begun(topic.device, since, self.after[account_seq], self.repeating, now):
                 one = Stored(topic, found)
-                if self._is_news(one):
+                (self.repeating.add if found.is_repeating else self.repeating.discard)(found.seq)
+                if _mark(one) not in self.known:
                     self.known[_mark(one)] = None
                     self.waiting.append(one)
         self.after |= {account_seq: newest[account_seq] for account_seq in self.after}
@@ -93,11 +94,6 @@ class Subscription:
     def is_over(self) -> bool:
         """Whether too many messages wait in memory."""
         return len(self.waiting) > self.most_waiting
-
-    def _is_news(self, one: Stored) -> bool:
-        """Whether the message was not written yet; also note whether its notification repeats."""
-        (self.repeating.add if one.found.is_repeating else self.repeating.discard)(one.found.seq)
-        return _mark(one) not in self.known
 
 
 class Empty(Subscription):

@@ -14,6 +14,7 @@ from models import Alert
 from process import clock
 from web.context import current, request
 from wire.errors import Refused
+from wire.validation import checked_choice
 
 LOOKS = ("name", "icon", "color", "frequency")
 QUIET_HOURS = {"follow": "Hold everything", "urgent": "Hold all but urgent ones", "ignore": "Hold nothing"}
@@ -76,7 +77,7 @@ def save_settings(alert_id: str) -> Page:
     settings |= {name: name in request.form for name in ("has_mute_button", "keeps_payload")}
     in_quiet_hours = request.form.get("quiet_hours", "follow")
     try:
-        changed = settings | alerts.quiet_hours_columns(in_quiet_hours)
+        changed = settings | alerts.QUIET_HOURS[checked_choice(in_quiet_hours, "quiet_hours", QUIET_HOURS)]
         alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         alert, typed = alerts.find_alert(current().account.seq, alert_id), settings | {"quiet_hours": in_quiet_hours}

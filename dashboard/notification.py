@@ -4,7 +4,7 @@ from functools import partial
 
 from flask import flash, redirect, render_template
 
-from core import alarms, deletion, plans, snoozes
+from core import alarms, deletion, local_time, plans, snoozes
 from dashboard import history, page
 from dashboard.answers import answer_notification
 from dashboard.page import Page
@@ -65,7 +65,7 @@ def snooze_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/snooze, for `hour` or until `morning`, as the field `until` says."""
     account, now = current().account, clock.now_ms()
     _find(notification_id)
-    morning = snoozes.next_morning(now, account.time_zone)
+    morning = local_time.at_clock(now, 1, (9, 0), account.time_zone)  # tomorrow at 9:00
     until = {"hour": now + HOUR_MS, "morning": morning}.get(request.form.get("until", ""))
     if until is None:
         raise Refused(400, "Choose until when it is snoozed.")
