@@ -5,8 +5,8 @@ since the device also polls by itself. Must not know how a device is woken.
 """
 
 import logging
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import push
@@ -22,32 +22,21 @@ MAX_WAITING = 1_000  # notifications; beyond it devices are not woken: they fetc
 
 log = logging.getLogger("pocketbell")
 
-_lock = threading.Lock()
-_threads: ThreadPoolExecutor | None = None
+_threads = ThreadPoolExecutor(THREADS, thread_name_prefix="wake")
 _waiting: set[Future[None]] = set()
 _failing = False
 
 
 def reset() -> None:
     """Begin with new threads: the old ones have connections to the database before."""
-    global _failing
-    finish()
-    stop()
-    _failing = False
-
-
-def finish() -> None:
-    """Wait until all devices are woken."""
-    wait(list(_waiting))
+    global _threads, _failing
+    _threads.shutdown()
+    _threads, _failing = ThreadPoolExecutor(THREADS, thread_name_prefix="wake"), False
 
 
 def stop() -> None:
     """Drop the remaining wake-ups: the end of the service does not wait for a server that hangs."""
-    global _threads
-    with _lock:
-        threads, _threads = _threads, None
-    if threads:
-        threads.shutdown(wait=False, cancel_futures=True)
+    _threads.shutdown(wait=False, cancel_futures=True)
 
 
 def wake_later(notification_seq: int, devices: list[ActiveDevice]) -> None:
@@ -58,14 +47,12 @@ def wake_later(notification_seq: int, devices: list[ActiveDevice]) -> None:
 
 
 def _submit(notification_seq: int, device_seqs: list[int]) -> None:
-    global _threads
-    with _lock:
-        if len(_waiting) >= MAX_WAITING:
-            return
-        _threads = _threads or ThreadPoolExecutor(THREADS, thread_name_prefix="wake")
+    if len(_waiting) >= MAX_WAITING:
+        return
+    with suppress(RuntimeError):  # the service is at its end
         task = _threads.submit(_wake, notification_seq, device_seqs)
         _waiting.add(task)
-    task.add_done_callback(_waiting.discard)
+        task.add_done_callback(_waiting.discard)
 
 
 def _wake(notification_seq: int, device_seqs: list[int]) -> None:

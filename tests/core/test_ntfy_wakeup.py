@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from concurrent.futures import wait
 from threading import Event
 
 import pytest
@@ -30,9 +31,14 @@ def service(make_service, upstream, moved_clock):
     return make_service(NTFY_UPSTREAM=upstream.origin, BASE_URL=BASE_URL)
 
 
+def finish():
+    """Wait until all phones are woken."""
+    wait([*ntfy_wakeup._waiting])
+
+
 def send(owner, **more):
     answer = owner.post("/notifications/send", {"title": "t", "body": "secret text", **more})
-    ntfy_wakeup.finish()
+    finish()
     return answer.json["notification"]["id"]
 
 
@@ -59,11 +65,11 @@ def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android,
 def test_a_notification_released_later_wakes_the_phone_too(owner, android, upstream, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
-    ntfy_wakeup.finish()
+    finish()
     assert upstream.got == []
     moved_clock.advance(3601)
     owner.service.work()
-    ntfy_wakeup.finish()
+    finish()
     assert len(upstream.got) == 1
 
 
@@ -113,7 +119,7 @@ def test_a_notification_that_is_not_stored_wakes_no_phone(owner, android, upstre
     with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         ntfy_wakeup.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
         raise ZeroDivisionError
-    ntfy_wakeup.finish()
+    finish()
     assert upstream.got == []
 
 
@@ -131,7 +137,7 @@ def test_stopping_the_service_does_not_wait_for_a_hanging_upstream(owner, androi
     wait_until(lambda: len(asked) == ntfy_wakeup.THREADS)
     Scheduler().stop()
     answers.set()
-    ntfy_wakeup.finish()
+    ntfy_wakeup.reset()
     assert len(asked) == ntfy_wakeup.THREADS
     send(owner)
     assert len(asked) == ntfy_wakeup.THREADS + 1
