@@ -7,6 +7,7 @@ import click
 
 from cli.base import Group, Row, line, link, lists, moment, of_account, with_options
 from core import alerts
+from core.definitions import ALERT
 from core.local_time import COLLECTED_MS
 from core.presets import TEMPLATES
 from core.template_lint import unfilled
@@ -124,7 +125,7 @@ def rotate_alert(owner: Account, alert_id: str) -> None:
 @click.argument("alert_id")
 def delete_alert(owner: Account, alert_id: str) -> None:
     """Delete an alert. Its notifications stay in the history."""
-    deleted = alerts.delete_alert(owner.seq, alert_id)
+    deleted = ALERT.deleted(owner.seq, alert_id)
     click.echo(line(f"Deleted the alert {deleted.name}."))
 
 

@@ -7,6 +7,7 @@ import click
 
 from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, with_options
 from core import accounts, heartbeats
+from core.definitions import HEARTBEAT
 from core.durations import short
 from models import Account
 from process import clock
@@ -88,7 +89,7 @@ def resume_heartbeat(owner: Account, heartbeat_id: str) -> None:
 @click.argument("heartbeat_id")
 def delete_heartbeat(owner: Account, heartbeat_id: str) -> None:
     """Delete a heartbeat with its pings. Its notifications stay in the history."""
-    deleted = heartbeats.delete_heartbeat(owner.seq, heartbeat_id)
+    deleted = HEARTBEAT.deleted(owner.seq, heartbeat_id)
     click.echo(line(f"Deleted the heartbeat {deleted.name}."))
 
 

@@ -6,6 +6,7 @@ import click
 
 from cli.base import Group, Row, line, lists, moment, of_account
 from core import accounts, deletion, metric_rules
+from core.definitions import RULE
 from models import Account
 from process import clock
 from store import metric_rules as stored_metric_rules
@@ -58,5 +59,5 @@ def _row(one: Rule, email: str) -> Row:
 @click.argument("rule_id")
 def delete_rule(owner: Account, rule_id: str) -> None:
     """Delete a rule. Its notifications stay in the history."""
-    deleted = metric_rules.delete_rule(owner.seq, rule_id)
+    deleted = RULE.deleted(owner.seq, rule_id)
     click.echo(line(f"Deleted the rule {metric_rules.rule_text(deleted)} on {deleted.metric_id}."))

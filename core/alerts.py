@@ -13,7 +13,7 @@ from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
 from core.value_text import cut, payload_json
 from models import Alert
-from store import alert_events, followers
+from store import alert_events
 from store.database import transaction
 from store.senders import Webhook, find_webhook
 from wire.errors import Refused, existing
@@ -90,15 +90,6 @@ def rotate_code(account_seq: int, alert_id: str) -> Alert:
     with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)
         alert.change(short_code=_new_code())
-    return alert
-
-
-def delete_alert(account_seq: int, alert_id: str) -> Alert:
-    """Delete the alert; its notifications stay, and held ones are released as usual."""
-    with transaction(account_seq):
-        alert = find_alert(account_seq, alert_id)
-        alert.remove()
-        followers.forget(account_seq, ("alert", alert.seq))
     return alert
 
 

@@ -108,7 +108,7 @@ def _removed(account: Account, file: File, there: dict[Known, list[Any]]) -> Ite
     for known, found in there.items():
         if known not in file.wanted:
             for one in found:
-                KIND_OF[known[0]].delete(account.seq, one.id)
+                KIND_OF[known[0]].deleted(account.seq, one.id)
                 yield f"{' '.join(known)}: remove"
 
 

@@ -13,6 +13,7 @@ from core import accounts, alerts, heartbeats, local_time, metric_rules, presets
 from core.local_time import COLLECTED_MS
 from core.week_windows import OFF
 from models import Account, Alert
+from store import followers
 from store import heartbeats as stored_heartbeats
 from store import metric_rules as stored_rules
 from store.database import transaction
@@ -50,7 +51,7 @@ class Kind:
     fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has
     make: Callable[[Account, Fields, int], Any]
     change: Callable[[int, str, Fields, int], Any]
-    delete: Callable[[int, str], Any]
+    remove: Callable[[Any], None]  # from the database
 
     def checked(self, sent: Fields) -> Fields:
         """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""
@@ -73,6 +74,14 @@ class Kind:
         """Change these fields of one, and return it."""
         with _spelled(self.spelled):
             return self.change(account_seq, id_, fields, now)
+
+    def deleted(self, account_seq: int, id_: str) -> Any:
+        """Delete one with its followers and return it; its notifications stay, and held ones go out as usual."""
+        with transaction(account_seq):
+            one = self.find(account_seq, id_)
+            self.remove(one)
+            followers.forget(account_seq, (self.name, one.seq))
+        return one
 
     def put(self, account: Account, fields: Fields, now: int) -> tuple[Any, bool]:
         """Change the one with the same `known_by`, or create it, and return it and whether it was created.
@@ -205,7 +214,7 @@ ALERT = Kind(
     fields_of=_alert_fields,
     make=_make_alert,
     change=_change_alert,
-    delete=alerts.delete_alert,
+    remove=Alert.remove,
 )
 
 
@@ -244,7 +253,7 @@ HEARTBEAT = Kind(
     change=lambda account_seq, id_, fields, now: heartbeats.change_heartbeat(
         account_seq, id_, _heartbeat_settings(fields), now
     ),
-    delete=heartbeats.delete_heartbeat,
+    remove=lambda beat: stored_heartbeats.remove(beat.seq),
 )
 
 
@@ -296,7 +305,7 @@ RULE = Kind(
     fields_of=_rule_fields,
     make=_make_rule,
     change=_change_rule,
-    delete=metric_rules.delete_rule,
+    remove=stored_rules.remove,
 )
 
 KINDS = (ALERT, HEARTBEAT, RULE)

@@ -9,7 +9,6 @@ from core import heartbeat_checks
 from core.durations import in_words, seconds_of, short
 from core.local_time import checked_cron, cron_words
 from models import Account
-from store import followers
 from store import heartbeats as stored
 from store.database import transaction
 from store.heartbeats import Beat
@@ -121,15 +120,6 @@ def rotate_address(account_seq: int, id_: str) -> Beat:
         beat = find_heartbeat(account_seq, id_)
         stored.change(beat.seq, ping_id=str(uuid.uuid4()))
         return find_heartbeat(account_seq, beat.id)
-
-
-def delete_heartbeat(account_seq: int, id_: str) -> Beat:
-    """Delete it with its pings; its address stops working, and its notifications stay."""
-    with transaction(account_seq):
-        beat = find_heartbeat(account_seq, id_)
-        stored.remove(beat.seq)
-        followers.forget(account_seq, beat.subject)
-    return beat
 
 
 def schedule(beat: Beat) -> str:

@@ -1,4 +1,4 @@
-"""Rules on metrics: creating, changing and deleting them, and their text. `core/firing.py` changes their states.
+"""Rules on metrics: creating and changing them, and their text. `core/firing.py` changes their states.
 
 Must not know requests.
 """
@@ -9,7 +9,6 @@ from typing import Any
 
 from core.durations import in_words, seconds_of, short
 from models import Account
-from store import followers
 from store import metric_rules as stored
 from store.database import transaction
 from store.metric_rules import Rule
@@ -63,15 +62,6 @@ def change_rule(
         if any(getattr(rule, column) != value for column, value in values.items()):
             stored.replace_condition(rule, _begun(values, now))
         return find_rule(account_seq, id_)
-
-
-def delete_rule(account_seq: int, id_: str) -> Rule:
-    """Delete it; its notifications stay."""
-    with transaction(account_seq):
-        rule = find_rule(account_seq, id_)
-        stored.remove(rule)
-        followers.forget(account_seq, rule.subject)
-    return rule
 
 
 def firing_since(rule: Rule) -> int | None:

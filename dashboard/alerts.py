@@ -6,6 +6,7 @@ from flask import Response, redirect, render_template
 
 from core import alerts, presets
 from core.alerts import ICONS
+from core.definitions import ALERT
 from dashboard import page
 from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, listed, render, shown_tab
 from dashboard.alert_template import message_tab
@@ -104,7 +105,7 @@ def rotate_alert(alert_id: str) -> Page:
 
 def delete_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/delete."""
-    alert = alerts.delete_alert(current().account.seq, alert_id)
+    alert = ALERT.deleted(current().account.seq, alert_id)
     return page.back_to(
         "/app/alerts", f"Alert “{page.isolated(alert.name)}” deleted. Its notifications stay in History."
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from core import metric_rules
+from core.definitions import RULE
 from dashboard import page
 from dashboard.metrics import asked, has_page, show_metric
 from dashboard.page import Page, Problem
@@ -57,7 +58,7 @@ def _with_condition(act: Callable[[str, str | None], Rule], done: str, changed: 
 
 def delete_rule(rule_id: str) -> Page:
     """POST /app/metrics/rules/{id}/delete."""
-    deleted = metric_rules.delete_rule(current().account.seq, rule_id)
+    deleted = RULE.deleted(current().account.seq, rule_id)
     message = f"Rule deleted: {metric_rules.rule_text(deleted)}. Its notifications stay in the history."
     return _back_to((deleted.project_id, deleted.metric_id), message)
 

@@ -8,6 +8,7 @@ from typing import Any
 from flask import redirect, render_template
 
 from core import accounts, attention, heartbeats, metric_rules, uptime
+from core.definitions import HEARTBEAT
 from core.durations import short
 from dashboard import page
 from dashboard.home import STATES
@@ -99,7 +100,7 @@ def resume_heartbeat(heartbeat_id: str) -> Page:
 
 def delete_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/delete."""
-    deleted = heartbeats.delete_heartbeat(current().account.seq, heartbeat_id)
+    deleted = HEARTBEAT.deleted(current().account.seq, heartbeat_id)
     return page.back_to(
         "/app/watches", f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History."
     )

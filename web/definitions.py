@@ -56,7 +56,7 @@ class Definitions(NamedTuple):
 
     def delete(self, **ids: str) -> Payload:
         """DELETE /api/v1/KINDs/{id}."""
-        self.kind.delete(current().caller.account_seq, *ids.values())
+        self.kind.deleted(current().caller.account_seq, *ids.values())
         return {"ok": True}
 
     def act(self, name: str, **ids: str) -> Payload:

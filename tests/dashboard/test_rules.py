@@ -3,6 +3,7 @@
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from core import metric_rules
+from core.definitions import RULE
 from models import Account
 from store import custom_metrics, database
 from store import metric_rules as stored_metric_rules
@@ -413,7 +414,7 @@ def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner):
         owner.done(action, {"silent": "1h"})
         assert (name, name, "silent 1h") in rules_of()
         for one in stored_metric_rules.of_account(rule.account_seq):
-            metric_rules.delete_rule(one.account_seq, one.id)
+            RULE.deleted(one.account_seq, one.id)
         return [*shown, refused]
 
     plain = pages("harmless")
