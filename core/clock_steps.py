@@ -7,6 +7,7 @@ makes the times that the others wrote early, and none late. Must not know reques
 import json
 
 from process import clock
+from process.clock import MINUTE_MS
 from store import alarms, deliveries, fallbacks, mails, server_notes
 from store.database import EVERYBODY, transaction
 
@@ -14,6 +15,7 @@ STEP_MS = 2_000  # a smaller step is the clock's usual correction
 SEEN_WITHIN_S = 60.0  # by all processes of the machine
 MAX_MACHINES = 20
 NOTE = "clock steps"
+LAST_ALIVE = "watched"  # the note of when a process was alive last (core/heartbeat_checks.py)
 
 _difference_ms: int | None = None  # wall clock minus monotonic clock at the last look
 
@@ -27,19 +29,24 @@ def reset() -> None:
 def follow(now: int) -> None:
     """Bring attempts, repeats, fallbacks and mails forward if the wall clock was set back since the last look.
 
-    If it was set forward, repeats end later: nobody has heard them meanwhile.
+    The first look counts from when the service was last alive, a minute or more. If it was set forward later, repeats
+    end later: nobody has heard them meanwhile.
     """
     global _difference_ms
     now_s = clock.monotonic_s()
     difference_ms = now - int(now_s * 1000)
-    if _difference_ms is not None and abs(_difference_ms - difference_ms) > STEP_MS:
+    by_ms = 0
+    if _difference_ms is None:
+        set_back_ms = int(server_notes.find(LAST_ALIVE) or 0) - now
+        by_ms = set_back_ms if set_back_ms > MINUTE_MS else 0
+    elif abs(_difference_ms - difference_ms) > STEP_MS:
         by_ms = _noted(_difference_ms, difference_ms, now_s)
-        if by_ms > STEP_MS:
-            deliveries.bring_forward(by_ms)
-            fallbacks.bring_forward(by_ms)
-            mails.bring_forward(by_ms)
-        if abs(by_ms) > STEP_MS:
-            alarms.follow_clock(by_ms)
+    if by_ms > STEP_MS:
+        deliveries.bring_forward(by_ms)
+        fallbacks.bring_forward(by_ms)
+        mails.bring_forward(by_ms)
+    if abs(by_ms) > STEP_MS:
+        alarms.follow_clock(by_ms)
     _difference_ms = difference_ms
 
 

@@ -6,7 +6,7 @@ read: so two processes or a crash neither lose nor double one. Must not know req
 
 from core import copies, durations, firing, maintenance
 from core.backoff import Backoff
-from core.clock_steps import STEP_MS
+from core.clock_steps import LAST_ALIVE, STEP_MS
 from core.local_time import local_time, next_run
 from process import clock
 from store import followers, heartbeats, metric_rules, server_notes
@@ -21,7 +21,6 @@ ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
 BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # by which a ping may come before it is expected
-NOTE = "watched"
 
 _backoff = Backoff("The deadline of a heartbeat could not be followed")
 _looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
@@ -146,7 +145,7 @@ def follow_clock() -> int | None:
             with transaction(EVERYBODY, *account_seqs):
                 if not is_steady and not _make_up(account_seqs, now, step_ms):
                     return None
-                server_notes.put(NOTE, str(now))
+                server_notes.put(LAST_ALIVE, str(now))
         except WriteFailed:  # it was logged when it first failed
             return None
         _noted, _noted_s = str(now), now_s
@@ -160,7 +159,7 @@ def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
     Other accounts got their first heartbeat or rule after the gap.
     """
     global _noted
-    noted = server_notes.find(NOTE)
+    noted = server_notes.find(LAST_ALIVE)
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
         _move_deadlines(account_seqs, gap_ms, now)

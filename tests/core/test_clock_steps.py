@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import clock_steps, mails
+from core import clock_steps, heartbeat_checks, mails
 from process import clock
 from store import database, deliveries, server_notes
 from store import mails as stored_mails
@@ -96,6 +96,15 @@ def test_a_step_counts_after_one_that_happened_while_nothing_ran(pending, proces
     look(restarted)
     set_back(moved_clock, HOUR_S)
     look(restarted)
+    assert moved(before, pending()) == [HOUR_S] * 5
+
+
+def test_a_clock_that_was_set_back_while_nothing_ran_is_followed_at_the_start(pending, moved_clock):
+    heartbeat_checks.follow_clock()
+    before = pending()
+    set_back(moved_clock, HOUR_S)
+    clock_steps.reset()
+    Process().look()
     assert moved(before, pending()) == [HOUR_S] * 5
 
 
