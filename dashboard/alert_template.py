@@ -1,6 +1,5 @@
 """The message of an alert: edit its templates, with a preview of the last payload made by the code that delivers."""
 
-from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from store.senders import Owner, find_receivers_of_alert
 from web.context import current, request
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, TITLE_PREFIX, Content
+from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, Content
 from wire.strict_json import parse_event
 
 Payload = dict[str, Any]
@@ -65,30 +64,6 @@ class Tried(NamedTuple):
     payload: Payload
     source: str
     is_real: bool = True  # not a sample
-
-
-class Preview(NamedTuple):
-    """The notification that a draft makes of a payload, or the `error` that prevents it.
-
-    `values` maps the paths that a template can name to their shortened texts, `source` describes the payload. `title`
-    and `body` are as delivered; `priority` and the six after it are shown where they are not empty. `meant` maps each
-    missing variable to a similar path. `unfilled` lists the parts that stay as written, and why.
-    """
-
-    values: Mapping[str, str] = {}
-    source: str = ""
-    title: str = ""
-    body: str = ""
-    priority: str = ""
-    url: str = ""
-    tag: str = ""
-    image: str = ""
-    resolved: str = ""
-    repeats: str = ""
-    arrival: str = ""
-    meant: Mapping[str, str | None] = {}
-    unfilled: Sequence[Unfilled] = ()
-    error: str = ""
 
 
 def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | None = None) -> str:
@@ -188,31 +163,36 @@ def _send_test(alert: Alert, draft: Draft) -> None:
     flash(TESTED[sent.notification.status] if is_told else "Test saved to History. No device received it.")
 
 
-def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> Preview:
-    """Preview a draft. A sample lacks fields of real requests, so no variable is reported as missing in it."""
-    values: dict[str, str] = {}
+def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> dict[str, Any]:
+    """The notification that a draft makes of a payload, or the `error` that prevents it.
+
+    `offered` maps the paths that a template can name to their shortened texts, `source` describes the payload.
+    `meant` maps each missing variable to a similar path: none for a sample, which lacks fields of real requests.
+    `unfilled` lists the parts that stay as written, and why.
+    """
+    offered: dict[str, str] = {}
     try:
         payload, source, is_real = _tried(alert, draft, kept)
         paths = message_templates.paths(payload)
-        values = {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
+        offered = {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
         text = _rendered(alert, draft, payload)
     except Refused as refused:
-        return Preview(values, error=refused.message)
-    return Preview(
-        values=values,
-        source=source,
-        title=TITLE_PREFIX + text.title,
-        body=text.body,
-        priority=PRIORITY_WORDS[text.priority] if text.priority else "",
-        url=text.url or (NO_LINK if is_real and draft.url.strip() else ""),
-        tag=text.tag or (NO_TAG if is_real and draft.tag.strip() else ""),
-        image=text.image or (NO_PICTURE if is_real and draft.image.strip() else ""),
-        resolved="resolved" if holds(draft.resolved.strip(), payload) else "",
-        repeats="repeats until acknowledged" if text.acknowledge else "",
-        arrival=_arrival(alert, text.priority),
-        meant=message_templates.likely_paths(text.missing, paths) if is_real else {},
-        unfilled=_unfilled(draft, payload if is_real else None),
-    )
+        return {"offered": offered, "error": refused.message}
+    return {
+        "offered": offered,
+        "source": source,
+        "title": text.title,
+        "body": text.body,
+        "priority": PRIORITY_WORDS[text.priority] if text.priority else "",
+        "url": text.url or (NO_LINK if is_real and draft.url.strip() else ""),
+        "tag": text.tag or (NO_TAG if is_real and draft.tag.strip() else ""),
+        "image": text.image or (NO_PICTURE if is_real and draft.image.strip() else ""),
+        "is_resolved": holds(draft.resolved.strip(), payload),
+        "repeats": text.acknowledge,
+        "arrival": _arrival(alert, text.priority),
+        "meant": message_templates.likely_paths(text.missing, paths) if is_real else {},
+        "unfilled": _unfilled(draft, payload if is_real else None),
+    }
 
 
 def _arrival(alert: Alert, priority: int | None) -> str:

@@ -67,14 +67,14 @@ def told_of(page):
     start = page.html.index('<div id="preview"')
     part = Page(page.html[start : page.html.index("<h2", start)])
     texts = {(e.tag, e.attributes.get("class")): "".join(e.texts) for e in reversed(part.elements)}
-    source, facts, _ = (e for e in part.elements if e.tag == "p" and not e.attributes)
+    source, *facts, _ = (e for e in part.elements if e.tag == "p" and not e.attributes)
     lines = ["".join(e.texts) for e in part.elements if e.tag == "li"]
     told = EMPTY | {"title": texts["strong", None].removeprefix("MCP - "), "body": texts["span", "text"]}
     told |= {"source": source.text, "error": texts.get(("p", "error"), ""), "values": values_of(page)}
-    for e in (e for e in part.elements if e.parent is facts):
+    for e in (e for e in part.elements if e.parent in facts):
         name = BADGES.get(e.text, "priority") if e.tag == "span" else FACTS[part.texts[e.begin - 1].split()[-1]]
         told[name] = "".join(e.texts)
-    told["arrival"] = facts.texts[-1].strip().removeprefix(".").strip()
+    told["arrival"] = facts[0].texts[-1].strip().removeprefix(".").strip() if facts else ""
     asked = (line.split(" is not in this request.") for line in lines if " is not in this request." in line)
     told["meant"] = {name: more.removeprefix(" Did you mean ").removesuffix("?") or None for name, more in asked}
     told["unfilled"] = [line.split(" cannot be filled: ") for line in lines if " cannot be filled: " in line]
