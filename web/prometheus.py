@@ -4,7 +4,6 @@ prometheus-client is imported when it is first needed.
 """
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from config import VERSION
@@ -30,17 +29,8 @@ def show_figures() -> tuple[str, int, dict[str, str]]:
     """GET /metrics."""
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-    return generate_latest(_registry()).decode(), 200, {"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
-
-
-@cache
-def _registry() -> Any:
-    from prometheus_client import CollectorRegistry, ProcessCollector
-
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    registry.register(_Collector())
-    return registry
+    collector: Any = _Collector()
+    return generate_latest(collector).decode(), 200, {"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
 
 
 class _Collector:
@@ -48,8 +38,10 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Each figure with its name and help."""
+        from prometheus_client import ProcessCollector
         from prometheus_client import metrics_core as families
 
+        yield from ProcessCollector(registry=None).collect()
         build = {"version": VERSION, "schema": str(SCHEMA_VERSION)}
         yield families.InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
         counters.share()
