@@ -11,6 +11,7 @@ from core.default_message import default_message
 from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
+from core.template_filters import Work
 from core.value_text import cut, payload_json
 from models import Alert
 from store import alert_events
@@ -34,6 +35,7 @@ SPRITE = Path(__file__).parents[1] / "static" / "icons.svg"  # of the web app; `
 ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', SPRITE.read_text()))
 MAX_ALERTS = 1_000  # of an account
 MAX_KEPT_BYTES = 65_536
+TEMPLATES = 6  # of an alert
 MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
 QUIET_HOURS = {  # an alert's columns, by its word for quiet hours
     "follow": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": False},
@@ -160,11 +162,12 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 def rendered(alert: Alert | Webhook, zone: str, payload: dict[str, Any]) -> Content:
     """The content of the notification for an event with this payload, without the prefix."""
-    content, title, body = event_fields(alert, zone, payload), None, None
+    work = Work(zone, TEMPLATES)
+    content, title, body = event_fields(alert, payload, work), None, None
     if alert.title_template is not None:
-        title = fill(alert.title_template, payload, MAX_TITLE_CHARACTERS, zone)
+        title = fill(alert.title_template, payload, MAX_TITLE_CHARACTERS, work)
     if alert.body_template is not None:
-        body = fill(alert.body_template, payload, MAX_BODY_CHARACTERS, zone)
+        body = fill(alert.body_template, payload, MAX_BODY_CHARACTERS, work)
     if title is None or body is None:
         usual = default_message(payload, alert.name)
         title = title or Filled(cut(usual.title, MAX_TITLE_CHARACTERS), ())

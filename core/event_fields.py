@@ -46,15 +46,15 @@ DOT_SEGMENT = re.compile(rf"(?:^|{SEPARATOR})(?:\.|%2e){{1,2}}(?={SEPARATOR}|\Z)
 NUMBERS = PRIORITIES | {str(number): number for number in PRIORITIES.values()}
 
 
-def event_fields(alert: Alert | Webhook, zone: str, payload: dict[str, Any]) -> Content:
+def event_fields(alert: Alert | Webhook, payload: dict[str, Any], work: Work) -> Content:
     """The content of an event by the alert's templates, as yet without title and body."""
     of_links = alert.url_template or alert.image_template
     if not (of_links or alert.priority_template or alert.tag_template or alert.resolved_when):
         return Content("", "")
-    priority, of_priority = priority_of(alert.priority_template, payload, zone)
-    url, of_url = url_of(alert.url_template, payload, zone)
-    image, of_image = url_of(alert.image_template, payload, zone)
-    tag, of_tag = tag_of(alert.tag_template, payload, zone)
+    priority, of_priority = priority_of(alert.priority_template, payload, work)
+    url, of_url = url_of(alert.url_template, payload, work)
+    image, of_image = url_of(alert.image_template, payload, work)
+    tag, of_tag = tag_of(alert.tag_template, payload, work)
     if alert.resolved_when and holds(alert.resolved_when, payload):
         priority = LOW_PRIORITY
     repeats = (EVERY_S, FOR_S) if alert.repeats_urgent and priority == MAX_PRIORITY else ()
@@ -62,19 +62,19 @@ def event_fields(alert: Alert | Webhook, zone: str, payload: dict[str, Any]) -> 
     return Content("", "", missing, priority, url, tag, acknowledge=repeats, image=image_address(image))
 
 
-def priority_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[int | None, tuple[str, ...]]:
+def priority_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[int | None, tuple[str, ...]]:
     """The number that the template renders to, None if it is the default or no priority; and the missing paths."""
-    filled = fill(template or "", payload, MAX_READ, zone)
+    filled = fill(template or "", payload, MAX_READ, work)
     number = NUMBERS.get(filled.text.strip().lower(), DEFAULT_PRIORITY)
     return None if number == DEFAULT_PRIORITY else number, filled.missing
 
 
-def tag_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
+def tag_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[str | None, tuple[str, ...]]:
     """The tag, cut at 64 characters, and the missing paths.
 
     There is no tag if a placeholder stays unfilled or all are empty: otherwise all such events would share one.
     """
-    texts, missing = _texts(template or "", payload, zone, MAX_READ)
+    texts, missing = _texts(template or "", payload, MAX_READ, work)
     shown = texts[1::2]
     if None in shown or (shown and not any(text and text.strip() for text in shown)):
         return None, missing
@@ -82,28 +82,32 @@ def tag_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[st
     return tag[:MAX_TAG_CHARACTERS] or None, missing
 
 
-def _texts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tuple[list[str | None], tuple[str, ...]]:
-    """In turn the template's own text and a value, of at most `limit` characters and one more; the missing paths.
+def _texts(
+    template: str, payload: dict[str, Any], limit: int, work: Work
+) -> tuple[list[str | None], tuple[str, ...]]:
+    """In turn the template's own text and a value, all of at most `limit` characters and one more; missing paths.
 
     None stands for a placeholder that stays as written.
     """
     texts: list[str | None] = []
     missing: dict[str, None] = {}
-    parsed = read(template)
-    for placeholder, value in values(parsed, payload, zone):
+    parsed, left = read(template), limit + 1
+    for placeholder, value in values(parsed, payload, work):
         if value is MISSING:
             missing[placeholder.path] = None
         is_filled = value is not MISSING and not isinstance(value, Stuck)
-        texts += placeholder.before, as_text(value, limit + 1) if is_filled else None
+        text = as_text(value, left) if is_filled else None
+        left -= len(text or "")
+        texts += placeholder.before, text
     return [*texts, parsed.rest], tuple(missing)
 
 
-def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
+def url_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[str | None, tuple[str, ...]]:
     """The URL, None if a placeholder stays unfilled or it is no http(s) address; and the missing paths.
 
     A value at the very beginning is an address; every other one is encoded, and stays on that host.
     """
-    texts, missing = _texts((template or "").strip(), payload, zone, MAX_URL_CHARACTERS)
+    texts, missing = _texts((template or "").strip(), payload, MAX_URL_CHARACTERS, work)
     url = address = ""
     for place, text in enumerate(texts):
         is_value, is_first = place % 2 == 1, place == 1 and not texts[0]
@@ -151,7 +155,7 @@ def holds(condition: str, payload: dict[str, Any]) -> bool:
         return False
     quoted = QUOTED.fullmatch(match["value"])
     wanted = quoted[2] if quoted else match["value"]
-    value = resolve(payload, match["path"], Work("UTC", 1).begin())  # so short a path cannot use it up
+    value = resolve(payload, match["path"], Work().begin())  # so short a path cannot use it up
     if value is MISSING or isinstance(value, (dict, list)):
         return False
     return as_text(value, len(wanted) + 1) == wanted

@@ -99,12 +99,12 @@ class Stuck(NamedTuple):
     is_costly: bool = False  # no work was left for the filter
 
 
-def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") -> Filled:
-    """The template with the values of a payload of `parse_event`, in at most `limit` characters; dates in `zone`."""
+def fill(template: str, payload: dict[str, Any], limit: int, work: Work | None = None) -> Filled:
+    """The template with the values of a payload of `parse_event`, in at most `limit` characters."""
     missing: dict[str, None] = {}
     parts: list[str] = []
     parsed, length = read(template), 0
-    for placeholder, value in values(parsed, payload, zone):
+    for placeholder, value in values(parsed, payload, work or Work()):
         if value is MISSING:
             missing[placeholder.path] = None
         shown = placeholder.written if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
@@ -117,11 +117,10 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
     return Filled(cut("".join(parts), limit), tuple(missing))
 
 
-def values(template: Template, payload: dict[str, Any], zone: str) -> Iterator[tuple[Placeholder, Any]]:
+def values(template: Template, payload: dict[str, Any], work: Work) -> Iterator[tuple[Placeholder, Any]]:
     """Each placeholder with its value, which may be `MISSING` or `Stuck`."""
-    work = Work(zone, len(template.placeholders) or 1)
     for placeholder in template.placeholders:
-        yield placeholder, _value(placeholder, payload, work.begin())
+        yield placeholder, _value(placeholder, payload, work.begin(len(template.placeholders)))
 
 
 def misused(placeholder: Placeholder) -> str | None:
@@ -132,7 +131,7 @@ def misused(placeholder: Placeholder) -> str | None:
 
 def _takes(one: Filter) -> bool:
     try:
-        _apply(one, None, {}, Work("UTC", 1).begin())
+        _apply(one, None, {}, Work().begin())
     except CannotApply as fault:
         return not isinstance(fault, WrongArgument)
     return True

@@ -18,7 +18,7 @@ from wire.errors import Refused
 from wire.strict_json import Number, parse_embedded
 
 MAX_TEXT = 10_000  # characters that a filter reads
-WORK = 1_000_000  # characters, roughly, that the paths and filters of one template may read
+WORK = 1_000_000  # characters, roughly, that the paths and filters of an alert's templates may read
 ITEM_WORK = 100  # an item of an array, in characters that could be read instead; likewise below
 KEY_WORK = 25  # looking a key up
 JSON_WORK = 40  # writing a character of JSON
@@ -57,16 +57,16 @@ MISSING = object()  # the value at a path that a payload lacks
 
 
 class Work:
-    """The work left for a template: half in equal shares, half for the first placeholders that need more."""
+    """The work left for so many templates: half in equal shares, half for the first placeholders that need more."""
 
-    def __init__(self, zone: str, placeholders: int) -> None:
+    def __init__(self, zone: str = "UTC", templates: int = 1) -> None:
         self.zone = zone
-        self.share, self.common, self.left = WORK // 2 // placeholders, WORK // 2, 0
+        self.share_of_template, self.common, self.left = WORK // 2 // templates, WORK // 2, 0
         self.embedded: dict[str, Any] = {}  # texts that were parsed as JSON
 
-    def begin(self) -> "Work":
-        """Begin with the next placeholder, which has a share of its own."""
-        self.left = self.share
+    def begin(self, placeholders: int = 1) -> "Work":
+        """Begin with the next of so many placeholders of a template, which each have a share of their own."""
+        self.left = self.share_of_template // placeholders
         return self
 
     def spend(self, amount: int) -> None:
@@ -163,7 +163,9 @@ def is_empty(value: Any) -> bool:
 
 def _tidy(value: Any, work: Work) -> str:
     """The text without white space at its ends and without blank lines."""
-    return "\n".join(line.rstrip() for line in work.text(value).split("\n") if line.strip()).strip()
+    lines = work.text(value).split("\n")
+    work.spend(KEY_WORK * len(lines))
+    return "\n".join(line.rstrip() for line in lines if line.strip()).strip()
 
 
 def _truncate(value: Any, argument: Argument, work: Work) -> str:
@@ -196,6 +198,7 @@ def _first_at(value: Any, paths: str, work: Work) -> Any:
     """The first value at these paths, separated by bars, that is not empty; else the value at the last path."""
     found: Any = MISSING
     for path in paths.split("|"):
+        work.spend(KEY_WORK)
         found = resolve(value, path.strip(), work)
         if not is_empty(found):
             break

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from core.message_templates import Placeholder, Stuck, misused, read, values
+from core.template_filters import Work
 from core.value_text import cut
 
 MAX_UNFILLED = 20  # parts
@@ -52,7 +53,7 @@ class Unfilled(NamedTuple):
 def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
     """The parts that no payload fills and, given a payload, parts that its values do not fit; each once, in order."""
     found, parsed = dict[Unfilled, None](), read(template)
-    for placeholder, value in values(parsed, payload or {}, zone):
+    for placeholder, value in values(parsed, payload or {}, Work(zone)):
         found |= dict.fromkeys(_between(placeholder.before))
         if why := _reason(placeholder, value):
             found[_part(placeholder.written, why)] = None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core import event_fields
 from core.alerts import rendered
+from core.value_text import as_text
 from models import Alert
 from tests.support.rows import each
 from wire.errors import Refused
@@ -138,7 +139,7 @@ def test_a_hostile_value_changes_no_other_part_of_a_link(value, before, after):
 @given(st.lists(st.sampled_from(HOSTILE) | st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
 def test_adjacent_values_change_no_other_part_of_a_link(texts):
     template = "https://x.example/a/" + "".join(f"{{{{ v.{place} }}}}" for place in range(len(texts)))
-    link, _ = event_fields.url_of(template, {"v": texts}, "UTC")
+    link = url(template, v=texts)
     if link is not None:
         assert stays(link, "https://x.example/a/") and not {".", ".."} & set(unquote(link).split("/"))
 
@@ -153,6 +154,21 @@ def test_a_link_that_is_too_long_is_left_out():
     assert url("https://x.example/{{ a }}", a="x" * 1_982) == "https://x.example/" + "x" * 1_982
     assert url("https://x.example/{{ a }}", a="x" * 1_983) is None
     assert url("https://x.example/{{ a }}", a="é" * 700) is None  # six characters each
+
+
+def test_what_does_not_fit_into_a_link_is_not_written(monkeypatch):
+    written = []
+    monkeypatch.setattr(event_fields, "as_text", lambda value, limit: written.append(limit) or as_text(value, limit))
+    assert url("https://x.example/" + "{{ a }}" * 200, a=[1] * 8_000) is None
+    assert written == [2_001] + [0] * 199
+
+
+def test_the_templates_of_an_alert_have_their_work_in_common():
+    costly = "{{ a | map: 'x' | size }}"
+    made = content({"a": [{"x": 1}] * 3_000, "b": "b"}, title_template="{{ b }}", tag_template=costly * 2)
+    assert (made.title, made.tag) == ("b", None)
+    made = content({"a": [{"x": 1}] * 3_000}, title_template=costly, tag_template=costly)
+    assert (made.title, made.tag) == (costly, "3000")
 
 
 @each("template", ["{{ a }}/{{ nope }}", "{{ nope }}", "{{ a }}/{{ a | first }}", "{{ a }}/{{ a | shout }}"])

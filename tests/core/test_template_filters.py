@@ -176,6 +176,12 @@ def test_a_default_of_many_paths_is_bounded():
     assert rendered(template, {"x": {"y": 1}}) in ("", template)
 
 
+@each("filters", [f"map: '{'x|' * 300}'", "tidy" + " | tidy" * 50])
+def test_paths_that_no_item_has_and_lines_of_a_text_cost_work(filters):
+    template = f"{{{{ a | {filters} | size }}}}"
+    assert filled(template, {"a": [1] * 900 if "map" in filters else "x\n" * 5_000}) == (template, ())
+
+
 EXAMPLES = {  # by the filters: pairs of a value and the text that it becomes
     "upcase": [('"straße é日😀"', "STRASSE É日😀"), ("null", ""), ("true", "TRUE"), ("1.50", "1.50"), ("1e5", "1E5"),
                ('{"aB": null}', '{"AB":NULL}')],

@@ -3,6 +3,7 @@
 import json
 
 from core import message_templates
+from core.template_filters import Work
 from wire import strict_json
 
 FILTERS = [
@@ -14,7 +15,7 @@ FILTERS = [
 def filled(template, payload, limit=10_000, zone="UTC"):
     """What `fill` makes from a webhook's body; a payload given as text is raw JSON."""
     raw = payload if isinstance(payload, str) else json.dumps(payload)
-    return message_templates.fill(template, strict_json.parse_event(raw.encode()), limit, zone)
+    return message_templates.fill(template, strict_json.parse_event(raw.encode()), limit, Work(zone))
 
 
 def rendered(template, payload, **more):
