@@ -1,17 +1,30 @@
 """Ring: write a notification to one's own devices."""
 
+from typing import NamedTuple
+
 from flask import redirect, render_template
 
-from core import composing
-from core.composing import Written
+from core import delivery, local_time
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Device
 from process import clock
+from store.senders import Owner
 from web.context import current, request
 from wire.errors import Refused
-from wire.notification import PRIORITIES
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS
+from wire.notification import PRIORITIES, Content, check_times, checked_priority, checked_url
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_text
+
+
+class Written(NamedTuple):
+    """The fields as the owner typed them; an empty link or time means none."""
+
+    title: str = ""
+    text: str = ""
+    priority: str = "normal"
+    link: str = ""
+    later: str = ""  # a date and a time of the account's zone
+
 
 TEST = Written("Hello", "from my own server")  # as the key's page shows it
 
@@ -41,8 +54,39 @@ def ring() -> Page:
     written = Written(*(request.form.get(name, default) for name, default in Written._field_defaults.items()))
     written = written._replace(link=written.link.strip(), later=written.later.strip())
     try:
-        sent = composing.ring(account, written, chosen, clock.now_ms())
+        content = _content(written, account.time_zone, clock.now_ms())
+        sent = delivery.deliver(Owner.of(account), content, device_ids=_chosen(account.seq, chosen))
     except Refused as refused:
         return _ring_page(written, chosen, Problem.of(refused)), 422
     at, path = sent.notification.content.deliver_at, f"/app/notifications/{sent.notification.id}"
     return redirect(path, 303) if at is None else page.back_to(path, f"It will ring {page.near(at)}.")
+
+
+def _content(written: Written, zone: str, now: int) -> Content:
+    content = Content(
+        checked_text(written.title.strip(), "title", MAX_TITLE_CHARACTERS),
+        checked_text(written.text.strip(), "text", MAX_BODY_CHARACTERS),
+        priority=checked_priority(written.priority, "priority"),
+        url=checked_url(written.link, "link") if written.link else None,
+        deliver_at=_moment(written.later, zone) if written.later else None,
+    )
+    try:
+        check_times(content, now)
+    except Refused:
+        raise Refused(400, "Choose a time in the future, at most a year ahead.", field="later") from None
+    return content
+
+
+def _moment(text: str, zone: str) -> int:
+    try:
+        return local_time.moment_ms(text, zone)
+    except Refused:
+        raise Refused(400, "Write the date and the time like 2026-11-21T07:00.", field="later") from None
+
+
+def _chosen(account_seq: int, ids: set[str]) -> set[str] | None:
+    """The account's devices (their ids) among these; None for all. `Refused` (400) if there are only others."""
+    known = {device.id for device in Device.of_account(account_seq)}
+    if known and not known & ids:
+        raise Refused(400, "Choose at least one device.", field="devices")
+    return None if known <= ids else known & ids

@@ -2,9 +2,10 @@
 
 import pytest
 
-from core import composing, digests, pruning
+from core import delivery, digests, pruning
 from models import Account
 from store.database import run
+from store.senders import Owner
 from tests.support.accounts import OWNER
 from tests.support.alarms import acknowledge, bodies, detail, ring, rung, send_at
 from tests.support.devices import subscribe
@@ -12,6 +13,7 @@ from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.times import HOUR_S, MINUTE_S
+from wire.notification import Content
 
 # --- what is muted ------------------------------------------------------------------------------------------
 
@@ -259,7 +261,7 @@ def test_a_held_send_goes_to_the_devices_that_were_chosen_for_it(service, owner,
     other = subscribe(owner, push_service)
     mute(owner)
     chosen = owner.get("/devices").json["devices"][0]["id"]
-    sent = composing.ring(Account.find(OWNER), composing.Written("Note", "a"), [chosen], 0)
+    sent = delivery.deliver(Owner.of(Account.find(OWNER)), Content("Note", "a"), device_ids=[chosen])
     assert sent.notification.status == "held"
     passes(HOUR_S)
     assert (bodies(other), bodies(browser)) == (["a"], [])
