@@ -42,19 +42,11 @@ QUIET_HOURS = {  # an alert's columns, by its word for quiet hours
     "urgent": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": True},
     "ignore": {"ignores_quiet_hours": True, "urgent_passes_quiet_hours": False},
 }
-NEW = {
-    "icon": "bell",
-    "color": "#3B82F6",
-    "frequency": "instant",
-    "ignores_quiet_hours": False,
-    "is_active": True,
-    "notification_count": 0,
-}
 
 
 def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """A new alert with a name and other `settings` of `change_alert`; `Refused` (400) if wrong, or one too many."""
-    values = {**NEW, **checked(settings)}
+    values = checked(settings)
     with transaction(account_seq):
         if alert_events.count_alerts(account_seq) >= MAX_ALERTS:
             raise Refused(400, f"An account can have at most {MAX_ALERTS:,} alerts. Delete one first.")
