@@ -49,10 +49,6 @@ class Backoff:
                 self._waits.pop(seq, None)
             except Exception as error:  # the other rows must not wait for this one
                 log_fault(self._fault, error)
-                self._put_off(seq)
+                wait_s = min(LONGEST_WAIT_S, 2 * self._waits[seq][1]) if seq in self._waits else FIRST_WAIT_S
+                self._waits[seq] = clock.monotonic_s() + wait_s, wait_s  # twice as long as the last time
         return len(due) == ROWS_AT_ONCE
-
-    def _put_off(self, seq: int) -> None:
-        """Let a row wait for twice as long as the last time."""
-        wait_s = min(LONGEST_WAIT_S, 2 * self._waits[seq][1]) if seq in self._waits else FIRST_WAIT_S
-        self._waits[seq] = clock.monotonic_s() + wait_s, wait_s
