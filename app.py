@@ -28,6 +28,7 @@ from core import (
     floods,
     health_ping,
     heartbeat_checks,
+    idempotency,
     mails,
     new_passwords,
     ntfy_wakeup,
@@ -420,7 +421,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     rest.configure(app.config["SECRET_KEY"])
     for batches in (alarms.batches, mails.batches, retries.batches, retries.slow_batches):
         batches.reset()
-    for module in (clock_steps, faults, floods, heartbeat_checks, new_passwords, ntfy_wakeup, pruning):
+    for module in (clock_steps, faults, floods, heartbeat_checks, idempotency, new_passwords, ntfy_wakeup, pruning):
         module.reset()
     recent_requests.reset()
     retries.reset()

@@ -91,8 +91,7 @@ def deliver(
     if own := own_key(sender):
         idempotency_key = f"{own} {idempotency_key}"  # no key has a space
     request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content, picture))
-    with idempotency.only_once_at_a_time(request):
-        return _record_and_attempt(sender, content, request, picture)
+    return _record_and_attempt(sender, content, request, picture)
 
 
 def _record_and_attempt(

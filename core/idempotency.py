@@ -6,11 +6,9 @@ requests or headers.
 
 import hashlib
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
+from process import clock
 from process.clock import DAY_MS
 from store import idempotency_keys
 from store.database import is_shared
@@ -20,8 +18,13 @@ from wire.notification import Content
 LIFE_MS = DAY_MS
 RUNNING_MS = 6_000  # no request to send takes longer
 
-_running: set[tuple[int, str]] = set()  # (account, key) of the requests that this process is answering
-_running_lock = threading.Lock()
+_began_at = 0  # what this process has not answered yet came since
+
+
+def reset() -> None:
+    """Take no earlier request for one that is still running (another database was opened)."""
+    global _began_at
+    _began_at = clock.now_ms()
 
 
 class IdempotentRequest(NamedTuple):
@@ -57,31 +60,17 @@ def request_hash(content: Content, picture: bytes | None = None) -> bytes:
     return hashed.digest()
 
 
-@contextmanager
-def only_once_at_a_time(request: IdempotentRequest) -> Iterator[None]:
-    """`Refused` (409) while another request with this key is being answered."""
-    running = (request.account_seq, request.key)
-    with _running_lock:
-        if running in _running:
-            raise Refused(409)
-        _running.add(running)
-    try:
-        yield
-    finally:
-        with _running_lock:
-            _running.discard(running)
-
-
 def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnswer | None:
     """The first answer for the key within 24 hours; `content` is the repeated request's.
 
-    `Refused` (400) if the key came with a different request, (409) while another process may be answering the first.
+    `Refused` (400) if the key came with a different request, (409) while the first may be running.
     """
     known = idempotency_keys.find(request.account_seq, request.key, now - LIFE_MS)
     if known is None:
         return None
     if known.request_hash != request.request_hash:
         raise Refused(400, "This Idempotency-Key was already used for another request: use a new one.")
-    if not known.is_answered and is_shared() and abs(now - known.created_at) < RUNNING_MS:
+    may_run = is_shared() or known.created_at >= _began_at  # in another process, or in this one
+    if not known.is_answered and may_run and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
     return FirstAnswer(known.notification_id, known.status, known.created_at, content)
