@@ -150,9 +150,10 @@ function options() {
 let drawn;
 
 function draw() {
+  const former = [...plot.childNodes];
   drawn?.destroy();
-  plot.replaceChildren();
-  drawn = new uPlot(options(), [times, chart.most, chart.least, chart.means], plot);
+  drawn = new uPlot(options(), [times, chart.most, chart.least, chart.means], plot); // or the server's picture stays
+  for (const one of former) one.remove();
   drawn.over.append(tip);
   tip.hidden = true;
 }

@@ -123,6 +123,13 @@ def test_without_javascript_there_are_a_picture_and_the_table(chart):
     expect(page.get_by_role("region", name="Values").get_by_role("row")).to_have_count(130)
 
 
+def test_where_the_chart_cannot_be_drawn_the_picture_stays(chart):
+    page, _ = chart()
+    page.route("**/uPlot.iife.min.js*", lambda route: route.fulfill(body="throw new RangeError('no such locale')"))
+    page.reload()
+    expect(page.locator(".plot svg polyline")).to_have_count(2)
+
+
 def test_only_a_page_with_a_chart_loads_what_draws_it(chart, cpu, site):
     page, _ = chart()
     loaded = "performance.getEntriesByType('resource').filter(({ name }) => /uPlot|charts/.test(name))"
