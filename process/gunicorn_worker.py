@@ -23,7 +23,7 @@ from gunicorn.workers.base import Worker
 from process import clock, http_messages
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
-from process.http_messages import SHORT_BYTES, Answer, Incoming, client_of, environ_of, has_head, is_too_long
+from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
@@ -37,7 +37,7 @@ LINGER_S = 2.0  # to go on reading what a client was still sending when it got i
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-TOO_LARGE_HEAD = f"The request's head is too large: at most {SHORT_BYTES:,} bytes, 100 headers, 8,190 bytes a header."
+TOO_LARGE_HEAD = f"The request's head is too large: at most {MAX_HEAD:,} bytes, 100 headers, 8,190 bytes a header."
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)

@@ -21,7 +21,8 @@ from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
 from wire.errors import Refused, rest_body
 
-SHORT_BYTES = 16_384  # of the longest head, and of a body that is received without a thread, and kept in memory
+MAX_HEAD = 16_384  # bytes
+SHORT_BYTES = 65_536  # of a body that is received without a thread, and kept in memory
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 ASCII = bytes(range(128))
 
@@ -115,8 +116,8 @@ def has_head(data: bytes) -> bool:
 
 
 def is_too_long(data: bytes) -> bool:
-    """Whether the head with which this begins is longer than `SHORT_BYTES`: the parser would wait for its end."""
-    return len(data) >= SHORT_BYTES and b"\r\n\r\n" not in data[:SHORT_BYTES]
+    """Whether the head with which this begins is longer than `MAX_HEAD`: the parser would wait for its end."""
+    return len(data) >= MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]
 
 
 def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:

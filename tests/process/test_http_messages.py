@@ -11,7 +11,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import clock
 from process.connections import Connection
-from process.http_messages import SHORT_BYTES, Answer, Incoming, environ_of, has_head
+from process.http_messages import MAX_HEAD, SHORT_BYTES, Answer, Incoming, environ_of, has_head
 from tests.support.rows import each
 
 SERVER, STRANGER, PROXY = ("10.0.0.1", 8000), ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
@@ -122,7 +122,7 @@ def test_a_head_that_is_waited_for_is_not_whole_and_refused_later_if_it_is_wrong
     for end in range(min(len(text), 100)):
         if not has_head(text[:end]):
             assert refused(text[:end]) in (NoMoreData, StopIteration, refused(text))
-    assert has_head(b"x" * SHORT_BYTES)
+    assert has_head(b"x" * MAX_HEAD) and not has_head(b"x" * (MAX_HEAD - 1))
 
 
 @each(
@@ -160,7 +160,7 @@ LONG = b"%x\r\n" % SHORT_BYTES + b"x" * SHORT_BYTES + b"\r\n0\r\n\r\n"
         (b"0\r\n\r\n", 5, b""),
         (b"2\r\nab\r\n009;x=y\r\n\r\n0\r\n\r\n c\r\n0\r\n\r\n", 32, b"ab\r\n0\r\n\r\n c"),
         (b"1\r\na\r\n0\r\nX-Trailer: t\r\n\r\n", 25, b"a"),
-        (LONG, SHORT_BYTES, LONG[6:-7]),
+        (LONG, SHORT_BYTES, LONG[7:-7]),
         (b"x\r\nab\r\n0\r\n\r\n", 3, InvalidChunkSize),
         (b"-3\r\nab\r\n0\r\n\r\n", 4, InvalidChunkSize),
     ],
