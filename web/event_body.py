@@ -27,7 +27,7 @@ WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole e
 
 
 def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
-    """The event in a body, or in the query if the body is empty, and the files with it; `Refused` (400) if wrong."""
+    """The event in a body, or in the query if that has no text, and the files with it; `Refused` (400) if wrong."""
     if BEGINS_AS_JSON.match(raw):
         return _of_json(raw), []
     raw = raw.removeprefix(BOM_UTF8)
@@ -38,7 +38,7 @@ def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
         return _object(raw), []
     sent, files = multipart.parsed(raw)
     fields = {without_nul(name): without_nul(value) for name, value in sent.items(multi=True) if name is not None}
-    return _of_form(fields), list(files.values())
+    return _of_form(fields or query()), list(files.values())
 
 
 def _object(raw: bytes) -> Payload:
