@@ -98,7 +98,7 @@ def _retry(
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
-    lines = {seq: held_notifications.lines(seq, MAX_LINES) for seq in contents}
+    lines = {seq: held_notifications.lines(seq, MAX_LINES) for seq in held_notifications.digests_among(contents)}
     answers = push_all(made, deadline_s)
     with transaction(account_seq):
         now = clock.now_ms()
@@ -135,7 +135,7 @@ def _accept_former_lines(
     """Note what devices took in a digest, though it left that during the push; returns those notifications."""
     former = list[int]()
     for attempt, answer in zip(attempts, answers, strict=True):
-        before = lines[attempt.notification.seq] if answer.outcome is Outcome.DELIVERED else []
+        before = lines.get(attempt.notification.seq, []) if answer.outcome is Outcome.DELIVERED else []
         left = set(before).difference(held_notifications.lines(attempt.notification.seq, MAX_LINES) if before else [])
         for seq in left:
             deliveries.accept(seq, attempt.device.seq, now)

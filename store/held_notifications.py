@@ -113,6 +113,7 @@ IN_PENDING_DIGEST = (
     f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
+DIGESTS_AMONG = "SELECT seq FROM notification WHERE is_digest = 1 AND seq IN (SELECT value FROM json_each(?))"
 GROUP_OF = (
     f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
     " WHERE notification_seq = ? AND digest_seq IS NULL"
@@ -185,6 +186,11 @@ def texts(seqs: list[int], length: int) -> list[HeldText]:
 def digests_of(seqs: list[int]) -> list[int]:
     """The seqs of the digests that some of these notifications were released in."""
     return select_numbers(DIGESTS_OF, (json.dumps(seqs),))
+
+
+def digests_among(seqs: Iterable[int]) -> list[int]:
+    """Which of these notifications are digests."""
+    return select_numbers(DIGESTS_AMONG, (json.dumps([*seqs]),))
 
 
 def lines(digest_seq: int, limit: int) -> list[int]:

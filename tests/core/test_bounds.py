@@ -10,7 +10,7 @@ from app import open_service
 from core import attempts, firing, floods, pruning, recording, retries, storage
 from core.plans import PLANS
 from process import clock
-from store import custom_metrics, database, deliveries, notification_days
+from store import custom_metrics, database, deliveries, held_notifications, notification_days
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from tests.support.accounts import account_set
@@ -133,7 +133,10 @@ def test_pushes_to_an_unconfigured_provider_are_not_tried_and_fail_after_a_day(
     assert query(service, "SELECT DISTINCT error FROM delivery") == [("FCM is not configured on this server.",)]
 
 
-def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(owner, push_service, moved_clock):
+def test_devices_of_an_account_are_tried_in_turn_however_long_one_backlog_is(
+    owner, push_service, moved_clock, monkeypatch
+):
+    monkeypatch.setattr(held_notifications, "lines", None)  # of digests, of which there is none
     first = subscribe(owner, push_service)
     add_pending(100)
     moved_clock.advance(1)
