@@ -11,7 +11,6 @@ from typing import NamedTuple
 from core import buttons, digest_text, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, note_device, push_all
 from core.batches import Batches
-from core.copies import writing
 from core.devices import receivers
 from models import ActiveDevice
 from process import clock
@@ -77,7 +76,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
 
     `Refused` (404) when the account has none with that id, or `own_key` did not send it.
     """
-    with writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
+    with copies.writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
         seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
         stored.add_silent([one.seq for one in copies.group([seq])], now)
         acknowledge(account_seq, seq, None, now)
@@ -85,7 +84,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
 
 def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
     """Acknowledge the notifications in this list that still wait for it; returns their number."""
-    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids)):
+    with copies.writing(account_seq, notifications.find_seqs(account_seq, notification_ids)):
         found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
         for seq in waiting:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from core import copies
 from process import clock
 from process.clock import DAY_MS
 from process.faults import log_fault
+from store import copies
 from store.database import transaction
 from store.rows import Overdue
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from core import digest_text, people
-from core.copies import writing
 from core.local_time import day_bounds
 from core.pieces import ROWS, for_each_account, in_pieces
 from models import Account, ApiKey, Device
@@ -31,7 +30,7 @@ def delete_notification(account_seq: int, notification_id: str, own_key: int | N
 
 def delete_several(account_seq: int, notification_ids: list[str], own_key: int | None = None) -> int:
     """Delete these notifications in one transaction; returns how many the account still had."""
-    with writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
+    with copies.writing(account_seq, notifications.find_seqs(account_seq, notification_ids, own_key)):
         seqs = notifications.find_seqs(account_seq, notification_ids, own_key)
         _delete(account_seq, seqs)
     return len(seqs)
@@ -115,7 +114,7 @@ def _delete_notifications(account_seq: int, before: int) -> int:
         nonlocal last, deleted
         seqs = notifications.before(account_seq, last, before, ROWS)
         if seqs:
-            with writing(account_seq, seqs):
+            with copies.writing(account_seq, seqs):
                 deleted += notifications.count_without_digests(seqs)
                 _delete(account_seq, seqs)
             last = seqs[-1]

@@ -12,7 +12,6 @@ from core import (
     alarms,
     buttons,
     channels,
-    copies,
     fetching,
     idempotency,
     local_time,
@@ -31,7 +30,7 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
-from store import alert_events, deliveries, idempotency_keys, notifications, scheduled, server_notes
+from store import alert_events, copies, deliveries, idempotency_keys, notifications, scheduled, server_notes
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.notifications import NotificationRow, shown_status

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from core import copies, durations, maintenance, storage
+from core import durations, maintenance, storage
 from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, measured_text, metric_title, rule_text
 from process import clock
 from process.faults import log_fault
-from store import custom_metrics, metric_rules
+from store import copies, custom_metrics, metric_rules
 from store.custom_metrics import MetricColumns, TimedValue
 from store.database import DatabaseError, transaction
 from store.metric_rules import Changes, Rule, Watched

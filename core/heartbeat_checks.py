@@ -4,12 +4,12 @@ Each change of state is one transaction with its notification, and happens only 
 read: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
-from core import copies, durations, firing, maintenance
+from core import durations, firing, maintenance
 from core.backoff import Backoff
 from core.clock_steps import LAST_ALIVE, STEP_MS
 from core.local_time import local_time, next_run
 from process import clock
-from store import followers, heartbeats, metric_rules, server_notes
+from store import copies, followers, heartbeats, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import existing

@@ -5,12 +5,12 @@ At its end their owner is told what still is so, as one digest with all that it 
 
 from itertools import groupby
 
-from core import copies, holding, recording
+from core import holding, recording
 from core.holding import PUSH
 from core.metric_rules import FIRING
 from process import clock
 from process.faults import log_fault
-from store import heartbeats, metric_rules, silent_changes
+from store import copies, heartbeats, metric_rules, silent_changes
 from store import mutes as stored_mutes
 from store.database import transaction
 from store.heartbeats import Beat

@@ -1,18 +1,22 @@
 """The copies of notifications that followers have, and the group of an original and its copies.
 
-A group is known by the seq of its original, also when that was deleted.
+A group is known by the seq of its original, also when that was deleted. What is written for all of one, as an answer
+is, is written in one transaction, which has to name their accounts.
 """
 
 import json
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from itertools import chain
 from typing import NamedTuple
 
-from store.database import run, run_later
+from store import followers
+from store.database import run, run_later, transaction
 from store.engine import inserting
+from store.heartbeats import Beat
 from store.notifications import STATUS
 from store.rows import Query, columns, select_numbers
-from store.senders import Subject
+from store.senders import Caller, Sender, Subject, Webhook
 
 
 class Member(NamedTuple):
@@ -66,6 +70,23 @@ def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject
 def group(seqs: Iterable[int]) -> list[Member]:
     """These notifications, and all others of their groups."""
     return GROUP.all({"seqs": json.dumps(list(seqs))})
+
+
+def writing(account_seq: int, seqs: Iterable[int]) -> AbstractContextManager[None]:
+    """A transaction of the account, and of all who have the same notifications as these of its own."""
+    return transaction(account_seq, *(one.account_seq for one in group(seqs)))
+
+
+def accounts_of(owner_seq: int) -> tuple[int, ...]:
+    """The accounts that a notification of this owner is written for: the owner's, and those of all followers."""
+    return owner_seq, *followers.accounts_of(owner_seq)
+
+
+def accounts_for(sender: Sender) -> tuple[int, ...]:
+    """The same for what a sender sends, without a query if nobody follows anything of the owner."""
+    if isinstance(sender, (Caller, Webhook, Beat)) and sender.has_followers:
+        return accounts_of(sender.account_seq)
+    return (sender.account_seq,)
 
 
 def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -> list[tuple[int, str]]:
