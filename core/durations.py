@@ -23,14 +23,9 @@ def seconds_of(text: str, field: str, least_s: int, most_s: int) -> int:
     return seconds
 
 
-def short(seconds: int) -> str:
-    """A duration in full, as `seconds_of` reads it."""
-    return " ".join(_parts(seconds)) or "0s"
-
-
-def near(seconds: int) -> str:
-    """A duration in its two greatest units."""
-    return " ".join(_parts(seconds)[:2]) or "0s"
+def short(seconds: int, most: int = 4) -> str:
+    """A duration in its greatest units, at most so many, as `seconds_of` reads it."""
+    return " ".join(_parts(seconds)[:most]) or "0s"
 
 
 def in_words(seconds: int, most: int = 4) -> str:

@@ -169,7 +169,7 @@ def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)
     else:
         metric_rules.end_firing(rule.seq, now)
-        lasted = durations.near(max(0, now - (rule.changed_at or now)) // 1000)
+        lasted = durations.short(max(0, now - (rule.changed_at or now)) // 1000, 2)
         title = f"{name} is ok: {measured}" if measured else f"{name} is sent again"
         content = Content(title, f"{said} It fired for {lasted}.", priority=LOW_PRIORITY)
     maintenance.tell(rule, state == FIRING, content)

@@ -87,7 +87,7 @@ def _go_down(beat: Beat, why: str, now: int) -> None:
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
-    body = f"It was down for {durations.near(lasted_s)}."
+    body = f"It was down for {durations.short(lasted_s, 2)}."
     maintenance.tell(beat, False, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
