@@ -40,17 +40,15 @@ def in_words(after_s: int) -> str:
     return f"what nothing else has after {durations.in_words(after_s)}"
 
 
-def checked_after_s(sent: dict[str, Any], before: int | None) -> int | None:
-    """What `role` and `afterS` make of a channel's `after_s` (of a new one: None); the same if they say nothing."""
+def checked_after_s(sent: dict[str, Any], before: int | None) -> int:
+    """What `role` and `afterS`, of which one at least is sent, make of a channel's `after_s` (of a new one: None)."""
     wanted, after_s = optional_text(sent, "role"), sent.get("afterS")
     if wanted not in (None, ALWAYS, FALLBACK):
         raise Refused(400, f'role must be "{ALWAYS}" or "{FALLBACK}".', field="role")
     if after_s is not None:
         checked_seconds(after_s, "afterS", MIN_AFTER_S, MAX_AFTER_S)
-    if wanted == ALWAYS:
+    if wanted == ALWAYS or (wanted is None and before == 0):
         return 0
-    if wanted is None and (before == 0 or after_s is None):
-        return before
     return after_s or before or DEFAULT_AFTER_S
 
 

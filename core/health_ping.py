@@ -13,18 +13,18 @@ TIMEOUT_S = 5.0
 
 log = logging.getLogger("pocketbell")
 
-_url: str | None = None
+_url = ""
 
 
 def configure(url: str | None) -> None:
     """Call this address, or (None) nothing."""
     global _url
-    _url = url
+    _url = url or ""
 
 
 def is_wanted() -> bool:
     """Whether there is anything to call."""
-    return _url is not None
+    return bool(_url)
 
 
 def last_failure() -> str:
@@ -33,9 +33,7 @@ def last_failure() -> str:
 
 
 def ping() -> None:
-    """Call the address once; the first of several failures in a row is logged."""
-    if _url is None:
-        return
+    """Call the address, which there must be, once; the first of several failures in a row is logged."""
     reply, before = transport.get(_url, TIMEOUT_S), last_failure()
     failure = reply.failure or ("" if 200 <= reply.status < 300 else f"it answered {reply.status}")
     if failure and not before:
