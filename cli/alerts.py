@@ -1,11 +1,11 @@
 """The commands for alerts: `alert …`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from cli.base import Group, Row, line, link, lists, moment, of_account, with_options
+from cli.base import Group, Row, line, link, lists, moment, of_account, options
 from core import alerts
 from core.definitions import ALERT
 from core.local_time import COLLECTED_MS
@@ -26,28 +26,25 @@ REPEAT_URGENT = "Repeat urgent notifications until acknowledged."
 MUTE_BUTTON = "Add a button to its notifications that mutes it for an hour."
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that create and change an alert."""
-    return with_options(
-        command,
-        click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
-        click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
-        click.option("--priority", "priority_template", help="Template for 1 to 5, or a word from min to urgent."),
-        click.option("--url", "url_template", help="Template for the address that a tap opens."),
-        click.option("--tag", "tag_template", help="Template for the tag: the newest replaces earlier ones."),
-        click.option("--image", "image_template", help="Template for the https address of a picture to show."),
-        click.option(
-            "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace those with their tag."
-        ),
-        click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
-        click.option("--mute-button/--no-mute-button", "has_mute_button", default=None, help=MUTE_BUTTON),
-        click.option("--icon", help="Icon name, such as bell or server; an unknown name lists them all."),
-        click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
-        click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
-        click.option("--follow-quiet-hours", is_flag=True, help="Hold everything but min during quiet hours."),
-        click.option("--urgent-passes-quiet-hours", "urgent_quiet_hours", is_flag=True, help=URGENT_PASSES),
-        click.option("--ignore-quiet-hours", is_flag=True, help="Push everything during quiet hours, too."),
-    )
+with_settings = options(
+    click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
+    click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
+    click.option("--priority", "priority_template", help="Template for 1 to 5, or a word from min to urgent."),
+    click.option("--url", "url_template", help="Template for the address that a tap opens."),
+    click.option("--tag", "tag_template", help="Template for the tag: the newest replaces earlier ones."),
+    click.option("--image", "image_template", help="Template for the https address of a picture to show."),
+    click.option(
+        "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace those with their tag."
+    ),
+    click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
+    click.option("--mute-button/--no-mute-button", "has_mute_button", default=None, help=MUTE_BUTTON),
+    click.option("--icon", help="Icon name, such as bell or server; an unknown name lists them all."),
+    click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
+    click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
+    click.option("--follow-quiet-hours", is_flag=True, help="Hold everything but min during quiet hours."),
+    click.option("--urgent-passes-quiet-hours", "urgent_quiet_hours", is_flag=True, help=URGENT_PASSES),
+    click.option("--ignore-quiet-hours", is_flag=True, help="Push everything during quiet hours, too."),
+)
 
 
 @alert.command("create")

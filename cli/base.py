@@ -151,11 +151,9 @@ def _give_up_output(error: BaseException) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def with_options(command: Callable[..., None], *options: Callable[..., Any]) -> Callable[..., None]:
-    """The command with these options of click's, in this order."""
-    for option in reversed(options):
-        command = option(command)
-    return command
+def options(*each: Callable[..., Any]) -> Callable[..., Any]:
+    """These options of click's as one, in this order."""
+    return lambda command: functools.reduce(lambda made, option: option(made), reversed(each), command)
 
 
 def of_account(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,12 +1,12 @@
 """The commands for devices: `device …`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 import push
-from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, with_options
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, options
 from core import devices
 from core.channels import ALWAYS, FALLBACK, MAX_AFTER_S, MIN_AFTER_S
 from core.channels import role as role_of
@@ -20,19 +20,16 @@ from web import shapes
 device = Group("device", help="Manage the devices and channels that get notifications.")
 
 
-def role_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a channel's role, and the least priority that a device gets."""
-    return with_options(
-        command,
-        click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Get everything, or be a fallback."),
-        click.option(
-            "--after",
-            type=click.IntRange(MIN_AFTER_S, MAX_AFTER_S),
-            metavar="SECONDS",
-            help="Time until a fallback gets what no other device has.",
-        ),
-        click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
-    )
+role_options = options(
+    click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Get everything, or be a fallback."),
+    click.option(
+        "--after",
+        type=click.IntRange(MIN_AFTER_S, MAX_AFTER_S),
+        metavar="SECONDS",
+        help="Time until a fallback gets what no other device has.",
+    ),
+    click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
+)
 
 
 def _fields(after: int | None, min_priority: str | None, **others: str | None) -> dict[str, Any]:

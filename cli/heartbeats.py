@@ -1,11 +1,11 @@
 """The commands for heartbeats: `heartbeat …`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
-from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, with_options
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, options
 from core import accounts, heartbeats
 from core.definitions import HEARTBEAT
 from core.durations import short
@@ -18,15 +18,12 @@ from web import shapes
 heartbeat = Group("heartbeat", help="Manage heartbeats, which notify you of missing pings.")
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that create and change a heartbeat."""
-    return with_options(
-        command,
-        click.option("--period", metavar="1h", help="How often it must ping: 1m to 366d."),
-        click.option("--cron", metavar="'0 3 * * *'", help="When it must ping, in the account's time zone."),
-        click.option("--grace", metavar="10m", help="How late a ping may be: 1m to 31d. Default: 10m."),
-        click.option("--priority", type=PRIORITY, help="Priority of the notification that it is down. Default: 4."),
-    )
+with_settings = options(
+    click.option("--period", metavar="1h", help="How often it must ping: 1m to 366d."),
+    click.option("--cron", metavar="'0 3 * * *'", help="When it must ping, in the account's time zone."),
+    click.option("--grace", metavar="10m", help="How late a ping may be: 1m to 31d. Default: 10m."),
+    click.option("--priority", type=PRIORITY, help="Priority of the notification that it is down. Default: 4."),
+)
 
 
 @heartbeat.command("create")
