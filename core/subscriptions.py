@@ -13,7 +13,8 @@ from store import topics
 from store.database import WriteFailed
 from store.topics import FetchingDevice, Found
 from wire import ntfy_stream
-from wire.notification import LOW_PRIORITY, Content
+from wire.notification import DEFAULT_PRIORITY, LOW_PRIORITY, Content
+from wire.ntfy import message_object
 from wire.ntfy_stream import Message, Since, Wanted
 
 NEWEST_OF_ALL = 50
@@ -96,18 +97,18 @@ def message_of(stored: Stored, wanted: Wanted, now: int) -> Message | None:
         ntfy_stream.action(place, one_line(one.label), one.url or f"{origin}/a/{one.token}", is_sent=bool(one.token))
         for place, one in enumerate(pressed)
     ]
-    shape = ntfy_stream.Shape(notification.id, found.version, stored.topic.name, found.begun_at)
-    message = ntfy_stream.message(shape, content, actions, pictures.attachment(notification, origin))
+    id_, attached = ntfy_stream.message_id(found.id, found.version), pictures.attachment(notification, origin)
+    message = message_object(id_, found.begun_at, stored.topic.name, content, actions, attached)
     return message if wanted.filters.passes(message) else None
 
 
 def _shown(content: Content, found: Found) -> Content:
     """The content as the app shows it: with where it was acknowledged, if it was, and then without a sound."""
-    title, body = shown(content.title), shown(content.body)
-    if not found.is_acknowledged:
-        return content._replace(title=title, body=body)
-    body = f"{body}\n\n{acknowledged_on(found.acknowledged_on, found.acknowledged_by)}"
-    return content._replace(title=title, body=body, priority=LOW_PRIORITY)
+    body, priority = shown(content.body), content.priority or DEFAULT_PRIORITY
+    if found.is_acknowledged:
+        body += f"\n\n{acknowledged_on(found.acknowledged_on, found.acknowledged_by)}"
+        priority = LOW_PRIORITY
+    return content._replace(title=shown(content.title), body=body, priority=priority, tag=content.tag or found.id)
 
 
 def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> bytes:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wire.json_text import as_json
-from wire.notification import DEFAULT_PRIORITY, Content
-from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication, message_object
+from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication
 
 POLL, SINCE, ID = ("x-poll", "poll", "po"), ("x-since", "since", "si"), ("x-id", "id")
 YES = ("1", "yes", "true")
@@ -95,28 +94,17 @@ def notification_id(message_id: str) -> str:
     return ours[1] if ours else message_id
 
 
+def message_id(id_: str, version: str) -> str:
+    """The id of this version of a notification's message: the app drops a message whose id it knows."""
+    return f"{id_}-{version}" if version else id_
+
+
 # --- messages -----------------------------------------------------------------------------------------------
 
 
 def event(name: str, topics: str, now: int) -> Message:
     """An event of the connection itself: `open` or `keepalive`."""
     return {"id": secrets.token_hex(6), "time": now // 1000, "event": name, "topic": topics}
-
-
-class Shape(NamedTuple):
-    """The identity of a message: the notification's id, the version, the topic, and the time of its begin (ms)."""
-
-    id: str
-    version: str
-    topic: str
-    begun_at: int
-
-
-def message(of: Shape, content: Content, actions: list[Message], attached: Message | None) -> Message:
-    """A notification as the app reads it; `content` is as it may be shown."""
-    id_ = f"{of.id}-{of.version}" if of.version else of.id  # the app drops a message whose id it knows
-    content = content._replace(priority=content.priority or DEFAULT_PRIORITY, tag=content.tag or of.id)
-    return message_object(id_, of.begun_at, of.topic, content, actions, attached)
 
 
 def action(place: int, label: str, url: str, is_sent: bool) -> Message:
