@@ -95,82 +95,65 @@ class Reply:
 
 
 class _Exchange:
-    """A request on its way, and its reply."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.reply = Reply(failure=FAILURES[28])  # until libcurl reports something else
-        self.attempts = 0
-
-
-class _Carrier:
-    """A libcurl handle, which carries one exchange after the other: most of its options stay as they are.
+    """A request on its way, and its reply.
 
     libcurl would itself repeat a POST whose kept connection closed without an answer, although the server may have
     processed it, and would repeat all refused streams at once on a fresh connection that allows only one. It is given
     a body that it cannot rewind, which prevents both; refused requests are begun again in `_collect`.
     """
 
-    def __init__(self, is_secure: bool, any_address: bool, ca_file: str) -> None:
-        pycurl = _libcurl()
-        self.kind = is_secure, any_address, ca_file
-        self.handle, self.body = pycurl.Curl(), BytesIO()
-        self.exchange: _Exchange | None = None
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.reply = Reply(failure=FAILURES[28])  # until libcurl reports something else
+        self.attempts = 0
         self.told: list[bytes] = []  # libcurl's debug output, with all data, in no order
-        set_option = self.handle.setopt
-        set_option(pycurl.POST, 1)
-        set_option(pycurl.READFUNCTION, self.body.read)
-        if is_secure:
-            set_option(pycurl.VERBOSE, 1)
-            set_option(pycurl.DEBUGFUNCTION, self.told.insert)  # of a kind, which is a number, and a text
-        set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-        # Wait for a pending connection in order to share it, rather than open another. Only with TLS: there ALPN
-        # tells during the handshake whether the server speaks HTTP/2, and so whether a connection can be shared.
-        set_option(pycurl.PIPEWAIT, is_secure)
-        set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
-        set_option(pycurl.TCP_KEEPALIVE, 1)
-        set_option(pycurl.NOSIGNAL, 1)
-        set_option(pycurl.FOLLOWLOCATION, 0)
-        set_option(pycurl.PROXY, "")
-        set_option(pycurl.CAINFO, ca_file)
-        if any_address:
-            set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
-        else:
-            set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS)
-            set_option(pycurl.OPENSOCKETFUNCTION, _open_public_socket)
 
-    def load(self, exchange: _Exchange, timeout_s: float) -> Any:
-        """Take this exchange, which ends after `timeout_s`; returns the handle to start."""
-        pycurl, request, reply, set_option = _libcurl(), exchange.request, exchange.reply, self.handle.setopt
-        exchange.attempts += 1
-        self.exchange = exchange
+    def begin(self, timeout_s: float) -> Any:
+        """The libcurl handle to start, which ends after `timeout_s`."""
+        pycurl, request, reply = _libcurl(), self.request, self.reply
+        self.attempts += 1
         self.told.clear()
-        self.body.__init__(request.body)  # type: ignore[misc]  # another body, which libcurl reads as it did the last
-        set_option(pycurl.URL, request.url)
-        set_option(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in request.headers.items()] + NOT_SENT)
-        set_option(pycurl.POSTFIELDSIZE, len(request.body))
-        set_option(pycurl.HEADERFUNCTION, reply.head.append)
-        set_option(pycurl.WRITEFUNCTION, reply.add_body)
-        timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
-        set_option(pycurl.TIMEOUT_MS, timeout_ms)
-        set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
+        is_secure, timeout_ms = request.url.startswith("https"), max(1, int(timeout_s * 1000))  # 0 would mean 300 s
+        options = {
+            pycurl.URL: request.url,
+            pycurl.HTTPHEADER: [f"{name}: {value}" for name, value in request.headers.items()] + NOT_SENT,
+            pycurl.POST: 1,
+            pycurl.POSTFIELDSIZE: len(request.body),
+            pycurl.READFUNCTION: BytesIO(request.body).read,
+            pycurl.HEADERFUNCTION: reply.head.append,
+            pycurl.WRITEFUNCTION: reply.add_body,
+            pycurl.TIMEOUT_MS: timeout_ms,
+            pycurl.CONNECTTIMEOUT_MS: min(timeout_ms, CONNECT_TIMEOUT_MS),
+            pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_2TLS,
+            # Share a pending connection rather than open another: with TLS, whose handshake tells if that can be.
+            pycurl.PIPEWAIT: is_secure,
+            pycurl.MAXAGE_CONN: MAX_CONNECTION_AGE_S,
+            pycurl.TCP_KEEPALIVE: 1,
+            pycurl.NOSIGNAL: 1,
+            pycurl.FOLLOWLOCATION: 0,
+            pycurl.PROXY: "",
+            pycurl.CAINFO: _ca_file,
+            pycurl.PROTOCOLS: pycurl.PROTO_HTTPS | (pycurl.PROTO_HTTP if request.any_address else 0),
+        }
+        if is_secure:  # the function is called with a kind, which is a number, and a text
+            options |= {pycurl.VERBOSE: 1, pycurl.DEBUGFUNCTION: self.told.insert}
+        if not request.any_address:
+            options[pycurl.OPENSOCKETFUNCTION] = _open_public_socket
         if request.method != "POST":
-            set_option(pycurl.CUSTOMREQUEST, request.method)
-        return self.handle
+            options[pycurl.CUSTOMREQUEST] = request.method
+        handle = pycurl.Curl()
+        for option, value in options.items():
+            handle.setopt(option, value)
+        return handle
 
-    def unload(self, code: int) -> _Exchange:
-        """Give back the exchange, with its reply, which has ended with this code of libcurl's."""
-        exchange, self.exchange = self.exchange, None
-        assert exchange  # noqa: S101
-        if exchange.request.method != "POST":
-            self.handle.unsetopt(_libcurl().CUSTOMREQUEST)
-        reply, status = exchange.reply, self.handle.getinfo(_libcurl().RESPONSE_CODE)
+    def end(self, handle: Any, code: int) -> None:
+        """Note the reply of the handle, which has ended with this code of libcurl's."""
+        reply, status = self.reply, handle.getinfo(_libcurl().RESPONSE_CODE)
         is_accepted = 200 <= status < 300 and reply.head[-1:] == [b"\r\n"]  # whatever became of the body
         if code in (0, TOO_LONG) or is_accepted:
             reply.status, reply.failure = status, None
         else:
             reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
-        return exchange
 
 
 @cache
@@ -206,7 +189,7 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
     deadline, lead_ends = now + timeout_s, now + timeout_s * LEAD_SHARE
     multi = _connections()
     exchanges = [_Exchange(request) for request in requests]
-    running: dict[Any, _Carrier] = {}
+    running: dict[Any, _Exchange] = {}
     waiting: dict[_Exchange, list[_Exchange]] = {}
     begin = exchanges
     try:
@@ -223,9 +206,9 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
                 _wait(multi, deadline - now)
                 now = time.monotonic()
     finally:
-        for carrier in running.values():
+        for handle in running:
             _thread.has_lost_one = True
-            multi.remove_handle(carrier.handle)
+            multi.remove_handle(handle)
         if _thread.has_lost_one:  # libcurl would send the next requests over a lost or silent connection, too
             del multi
             _close_elsewhere()
@@ -235,8 +218,8 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
 def get(url: str, timeout_s: float) -> Reply:
     """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
     pycurl = _libcurl()
-    carrier, code = _Carrier(is_secure=False, any_address=True, ca_file=_ca_file), 0
-    handle = carrier.load(_Exchange(Request(url, {}, b"")), timeout_s)
+    exchange, code = _Exchange(Request(url, {}, b"", any_address=True)), 0
+    handle = exchange.begin(timeout_s)
     handle.setopt(pycurl.HTTPGET, 1)
     handle.setopt(pycurl.REDIR_PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
     handle.setopt(pycurl.FOLLOWLOCATION, 1)
@@ -245,7 +228,8 @@ def get(url: str, timeout_s: float) -> Reply:
         handle.perform()
     except pycurl.error as error:
         code = error.args[0]
-    return carrier.unload(code).reply
+    exchange.end(handle, code)
+    return exchange.reply
 
 
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
@@ -262,15 +246,11 @@ def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) 
     return first
 
 
-def _start(multi: Any, running: dict[Any, _Carrier], exchange: _Exchange, deadline: float) -> None:
-    request = exchange.request
-    kind = (request.url.startswith("https"), request.any_address, _ca_file)
-    idle = _thread.idle.setdefault(kind, [])
-    carrier = idle.pop() if idle else _Carrier(*kind)
-    handle = carrier.load(exchange, deadline - time.monotonic())
+def _start(multi: Any, running: dict[Any, _Exchange], exchange: _Exchange, deadline: float) -> None:
+    handle = exchange.begin(deadline - time.monotonic())
     if _thread.has_lost_one:
         handle.setopt(_libcurl().FRESH_CONNECT, 1)
-    running[handle] = carrier
+    running[handle] = exchange
     multi.add_handle(handle)
 
 
@@ -278,7 +258,6 @@ def _connections() -> Any:
     if not hasattr(_thread, "multi"):
         pycurl = _libcurl()
         _thread.has_lost_one = False
-        _thread.idle = {}
         _thread.multi = pycurl.CurlMulti()
         _thread.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
     return _thread.multi
@@ -299,19 +278,18 @@ def _open_public_socket(purpose: int, address: Any) -> Any:
     return socket.socket(address.family, address.socktype, address.protocol)
 
 
-def _collect(multi: Any, running: dict[Any, _Carrier]) -> tuple[list[_Exchange], list[_Exchange]]:
+def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[list[_Exchange], list[_Exchange]]:
     """Take the ended exchanges out of `running`; returns the ones with a reply, and the ones to begin again."""
     ended: list[_Exchange] = []
     again: list[_Exchange] = []
     _, succeeded, failed = multi.info_read(len(running))
     for handle, code in [(handle, 0) for handle in succeeded] + [(handle, code) for handle, code, _ in failed]:
-        carrier = running.pop(handle)
+        exchange = running.pop(handle)
         multi.remove_handle(handle)
-        exchange = carrier.unload(code)
-        _thread.idle[carrier.kind].append(carrier)
+        exchange.end(handle, code)
         is_unanswered = exchange.reply.failure and not exchange.reply.head
         # Only the debug output tells a refused stream from a lost one; it also holds the words of an answer.
-        if is_unanswered and any(map(REFUSED.match, carrier.told)) and exchange.attempts < MAX_ATTEMPTS:
+        if is_unanswered and any(map(REFUSED.match, exchange.told)) and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)
             continue
         ended.append(exchange)

@@ -449,14 +449,14 @@ def test_a_name_that_leads_elsewhere_once_it_was_looked_at_is_not_followed(owner
     with listening(ignore) as listener:
         url = f"https://rebound.example.com:{listener.port}/x"
         made = add_webhook(owner, url, role="always", minPriority=1)  # it leads to a public address now
-        load = transport._Carrier.load
+        begin = transport._Exchange.begin
 
-        def rebound(carrier, exchange, timeout_s):
-            handle = load(carrier, exchange, timeout_s)
+        def rebound(exchange, timeout_s):
+            handle = begin(exchange, timeout_s)
             handle.setopt(pycurl.RESOLVE, [f"rebound.example.com:{listener.port}:127.0.0.1"])
             return handle
 
-        monkeypatch.setattr(transport._Carrier, "load", rebound)
+        monkeypatch.setattr(transport._Exchange, "begin", rebound)
         owner.send()
         assert listener.connections == 0
     assert device(owner, made["id"])["lastError"].startswith("The webhook could not be reached")
