@@ -33,7 +33,7 @@ from core import (
 from models import ApiKey
 from process import clock, counters
 from process.faults import log_fault
-from store.database import WriteFailed, answers, close_unneeded, give_back, writes_fail
+from store.database import WriteFailed, answers, give_back, writes_fail
 from store.server_notes import try_writing
 
 ROUND_S = 1.0
@@ -42,7 +42,6 @@ MAX_REMOVAL_S = 3600.0  # a round may read all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
 PINGED_EVERY_S = 60.0
-UNNEEDED_EVERY_S = 5.0
 
 
 class Job(NamedTuple):
@@ -88,7 +87,6 @@ RECORDS = (
     Job("share counts", lambda now: counters.share()),
     Job("find accounts at their limit of storage", storage.look, storage.LOOKED_EVERY_S),
     Job("note unlisted proxies", proxies.write_note, 60.0),
-    Job("close idle connections to the database", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
 )
 REMOVALS = (
     Job("prune the history", pruning.prune, PRUNED_EVERY_S),

@@ -167,11 +167,6 @@ def give_back() -> None:
     _engine.give_back()
 
 
-def close_unneeded() -> None:
-    """Close the connections that no thread has needed since the last call."""
-    _engine.close_unneeded()
-
-
 def close() -> None:
     """Close this thread's connection and all shared ones."""
     _engine.close()

@@ -375,10 +375,6 @@ def give_back() -> None:
     """Do nothing: a thread keeps no connection."""
 
 
-def close_unneeded() -> None:
-    """Do nothing: the pool closes them."""
-
-
 def close() -> None:
     """Close all connections."""
     global _pool

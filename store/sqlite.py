@@ -31,6 +31,7 @@ from store.sqlite_connection import connect, known_errors, run_on
 from store.sqlite_writer import Writer
 
 READING_CACHE_KB = 256
+MAX_FREE = 8  # connections for reading that no thread uses; some ten are used at once
 WRITING_CACHE_KB = 2_000
 MIN_SQLITE = (3, 37)  # the first with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
@@ -45,7 +46,7 @@ class _Thread:
 
     def __init__(self) -> None:
         self.reading: sqlite3.Connection | None = None  # until it gives that back
-        self.pool: _Free | None = None  # where that came from
+        self.pool: list[sqlite3.Connection] | None = None  # where that came from
         self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
         self.accounts: tuple[int, ...] = ()  # named by the transaction
@@ -66,39 +67,24 @@ def _opened() -> Path:
 _file: Path | None = None
 _writer = Writer(lambda: connect(_opened(), WRITING_CACHE_KB, is_read_only=False))
 _threads = _Threads()
-
-
-class _Free:
-    """The connections for reading that no thread uses: the last that was given back is taken first."""
-
-    def __init__(self) -> None:
-        self.connections = list[sqlite3.Connection]()
-        self.unneeded = 0  # how many there were all the time since `close_unneeded`
-
-    def take(self, thread: _Thread) -> sqlite3.Connection:
-        """Let the thread use one, or a new one."""
-        try:
-            one = self.connections.pop()
-            self.unneeded = min(self.unneeded, len(self.connections))
-        except IndexError:
-            one = connect(_opened(), READING_CACHE_KB, is_read_only=True)
-        thread.reading, thread.pool, thread.taken = one, self, thread.taken + 1
-        return one
-
-    def close(self, number: int) -> None:
-        """Close so many, the longest unused first."""
-        for _ in range(number):
-            with suppress(IndexError):  # a thread has taken the last one
-                self.connections.pop(0).close()
-
-
-_free = _Free()
+_free = list[sqlite3.Connection]()  # for reading, which no thread uses: the last that was given back is taken first
 
 
 def connection() -> sqlite3.Connection:
     """The connection of this thread: the writing one during a transaction."""
     thread = _threads.own
-    return thread.writing or thread.reading or _free.take(thread)
+    return thread.writing or thread.reading or _take(thread)
+
+
+def _take(thread: _Thread) -> sqlite3.Connection:
+    """Let the thread read on a connection of the pool, or on a new one."""
+    pool = _free
+    try:
+        one = pool.pop()
+    except IndexError:
+        one = connect(_opened(), READING_CACHE_KB, is_read_only=True)
+    thread.reading, thread.pool, thread.taken = one, pool, thread.taken + 1
+    return one
 
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
@@ -142,21 +128,15 @@ def version() -> int:
 
 
 def give_back() -> None:
-    """Return this thread's connection for reading to the pool; close it if the database was closed meanwhile."""
+    """Return this thread's connection for reading to the pool; close it if that is full or was closed meanwhile."""
     thread = _threads.own
     if thread.reading is None:
         return
-    if thread.pool is _free:
-        _free.connections.append(thread.reading)
+    if thread.pool is _free and len(_free) < MAX_FREE:
+        _free.append(thread.reading)
     else:
         thread.reading.close()
     thread.reading = None
-
-
-def close_unneeded() -> None:
-    """Close the connections for reading that no thread has needed since the last call."""
-    _free.close(_free.unneeded)
-    _free.unneeded = len(_free.connections)
 
 
 def has_data(path: Path) -> bool:
@@ -180,8 +160,10 @@ def close() -> None:
         _writer.end()
         _writer.close()
     give_back()
-    _free.close(len(_free.connections))
-    _free = _Free()
+    with suppress(IndexError):  # a thread has taken the last one
+        while _free:
+            _free.pop().close()
+    _free = []
 
 
 def _check_place(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""SQLite's connections for reading: threads use them in turn, and those that nobody needs are closed."""
+"""SQLite's connections for reading: threads use them in turn, and a few are kept."""
 
 import sqlite3
 import threading
@@ -59,22 +59,9 @@ def test_a_pooled_connection_sees_later_writes():
     assert told == [("news",), ("news",)]
 
 
-def test_connections_that_no_thread_has_needed_between_two_looks_are_closed():
-    connections = in_threads(5, used)
-    database.close_unneeded()
-    in_threads(2, used)
-    database.close_unneeded()
-    assert sorted(map(is_open, connections)) == [False] * 3 + [True] * 2
-    database.close_unneeded()
-    assert not any(map(is_open, connections))
-    assert is_open(used())
-
-
-def test_a_connection_in_use_is_not_closed():
-    used()
-    for _ in range(3):
-        database.close_unneeded()
-    assert is_open(used())
+def test_the_pool_keeps_only_a_few_connections():
+    connections = in_threads(sqlite.MAX_FREE + 2, used)
+    assert sorted(map(is_open, connections)) == [False] * 2 + [True] * sqlite.MAX_FREE
 
 
 def test_a_thread_that_writes_or_pushes_has_none():
@@ -120,8 +107,7 @@ def test_a_commit_is_told_to_a_thread_that_has_another_connection_now():
     for value in range(3):
         with transaction(database.EVERYBODY):
             run("INSERT INTO server_note (name, value) VALUES (?, '')", (f"note {value}",))
-        database.close_unneeded()
-        database.close_unneeded()  # so that the next one is new, and begins to count
+        sqlite._free.pop().close()  # so that the next one is new, and begins to count
         versions.add(database.version())
     assert len(versions) == 3
 
@@ -139,4 +125,4 @@ def test_an_answered_request_leaves_no_connection_with_its_thread(service):
     caller = service.caller()
     used()
     assert caller.send().status_code == 200
-    assert sqlite._threads.own.reading is None and sqlite._free.connections
+    assert sqlite._threads.own.reading is None and sqlite._free

@@ -99,7 +99,7 @@ def taken():
 
 def _connections():
     """This thread's connection for reading and the one for writing; None for one that is closed."""
-    reading = sqlite.connection() if sqlite._free.connections else sqlite._threads.own.reading
+    reading = sqlite.connection() if sqlite._free else sqlite._threads.own.reading
     return reading, sqlite._writer._connection
 
 
