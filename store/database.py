@@ -78,7 +78,7 @@ def trial(account_seq: int, dry_run: bool) -> Iterator[None]:
 
 def is_writing(account_seq: int) -> bool:
     """Whether a transaction is open that names the account."""
-    return account_seq in _engine.accounts()
+    return account_seq in _engine.this_thread().accounts
 
 
 @contextmanager
@@ -110,7 +110,11 @@ def after_commit(call: Callable[[], object]) -> None:
 
     It is not called if the transaction, or the part of it that is open now, fails. It must not raise an exception.
     """
-    _engine.after_commit(call)
+    thread = _engine.this_thread()
+    if thread.accounts:
+        thread.after_commit.append(call)
+    else:
+        call()
 
 
 class Statements(peewee.SqliteDatabase):

@@ -51,22 +51,29 @@ class ServerUrl:
         return f"postgresql://{self.url.rpartition('//')[2].rpartition('@')[2].partition('?')[0]}"
 
 
-def check_part(account_seqs: tuple[int, ...], named: tuple[int, ...]) -> None:
-    """A part of a transaction takes no lock that the transaction has not taken: two could wait for each other."""
-    if not set(account_seqs) <= set(named):
-        raise RuntimeError("a part of a transaction names an account that the transaction does not name")
+class Thread:
+    """A thread's open transaction, if there is one. The engine keeps its connection beside it."""
+
+    def __init__(self) -> None:
+        self.accounts: tuple[int, ...] = ()  # that the transaction names; empty if there is none
+        self.after_commit = list[Callable[[], object]]()  # calls to make after its commit
 
 
 @contextmanager
-def part(run: Callable[[str], object], after_commit: list[Callable[[], object]]) -> Iterator[None]:
-    """A part of the open transaction. If the block fails, the part alone is undone, and its after-commit calls go."""
+def part(run: Callable[[str], object], thread: Thread, account_seqs: tuple[int, ...]) -> Iterator[None]:
+    """A part of the open transaction. If the block fails, the part alone is undone, and its after-commit calls go.
+
+    It takes no lock that the transaction has not taken: two could wait for each other.
+    """
+    if not set(account_seqs) <= set(thread.accounts):
+        raise RuntimeError("a part of a transaction names an account that the transaction does not name")
     run("SAVEPOINT part")
-    calls_before = len(after_commit)
+    calls_before = len(thread.after_commit)
     try:
         yield
         run("RELEASE part")
     except BaseException as error:
-        del after_commit[calls_before:]
+        del thread.after_commit[calls_before:]
         try:
             run("ROLLBACK TO part")
             run("RELEASE part")
@@ -126,8 +133,7 @@ class Engine(Protocol):
     def insert(self, statement: str, values: Values) -> int: ...
     def run_later(self, statement: str, values: Values) -> object: ...
     def transaction(self, *account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]: ...
-    def accounts(self) -> Sequence[int]: ...
-    def after_commit(self, call: Callable[[], object]) -> None: ...
+    def this_thread(self) -> Thread: ...
     def version(self) -> int: ...
     def give_back(self) -> None: ...
     def close(self) -> None: ...

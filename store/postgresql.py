@@ -9,7 +9,7 @@ Must not know the tables or a setting.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import cast
@@ -19,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from store import engine
-from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
+from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Thread, Values, WriteFailed, part
 from store.postgresql_connection import (
     OUR_LOCKS,
     Connection,
@@ -55,16 +55,14 @@ MOST_CONNECTIONS = (  # that the server, the database and the user's role allow 
 )
 
 
-class _Thread:
-    """The state of one thread."""
+class _Thread(Thread):
+    """The state of one thread, which holds the locks of its accounts."""
 
     def __init__(self) -> None:
-        self.is_writing = False  # whether it is in a transaction
+        super().__init__()
         self.writing: Connection | None = None  # the transaction's, once something of it was sent
         self.unsent = list[tuple[str, Values]]()  # sent with the transaction's next statement
-        self.accounts: tuple[int, ...] = ()  # whose locks it holds
         self.has_changes = False  # whether that transaction has changed anything
-        self.after_commit = list[Callable[[], object]]()  # calls to make after the commit
 
 
 class _Threads(threading.local):
@@ -84,7 +82,7 @@ _writes_fail = threading.Event()  # set when the last transaction could not be m
 def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
     thread = _threads.own
-    if thread.is_writing:
+    if thread.accounts:
         cursor = _run_in_transaction(thread, statement, values)
         if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
             thread.has_changes = True
@@ -99,7 +97,7 @@ def run(statement: str, values: Values = ()) -> Cursor:
 def run_later(statement: str, values: Values) -> None:
     """Run a statement in this thread's transaction, together with the next one or the commit."""
     thread = _threads.own
-    if not thread.is_writing or _writes_fail.is_set():  # then `run` looks whether it changes anything
+    if not thread.accounts or _writes_fail.is_set():  # then `run` looks whether it changes anything
         run(statement, values)
     else:
         thread.unsent.append((statement, values))
@@ -197,9 +195,8 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     COMMITTED). The locks are taken in ascending order, so that no two transactions wait for each other.
     """
     thread = _threads.own
-    if thread.is_writing:
-        check_part(account_seqs, thread.accounts)
-        return part(_run_of_part, thread.after_commit)
+    if thread.accounts:
+        return part(_run_of_part, thread, account_seqs)
     return _Transaction(thread, account_seqs, at_once)
 
 
@@ -228,7 +225,7 @@ class _Transaction:
                 thread.writing, _ = _begun(*last, before)
             else:
                 thread.unsent = beginning
-            thread.is_writing, thread.accounts, thread.has_changes = True, seqs, False
+            thread.accounts, thread.has_changes = seqs, False
         except BaseException as error:
             self._leave(error)
             raise
@@ -253,7 +250,7 @@ class _Transaction:
     def _end(self, error: BaseException | None) -> None:
         """Undo everything if there is an error, and hold nothing any more."""
         thread, connection = self._thread, self._thread.writing
-        thread.is_writing, thread.writing, thread.accounts, thread.unsent = False, None, (), []
+        thread.writing, thread.accounts, thread.unsent = None, (), []
         try:
             if connection:
                 try:
@@ -324,18 +321,9 @@ def fill(rows: Rows) -> dict[str, int]:
     return fill_tables(_threads.own.writing, rows)
 
 
-def accounts() -> Sequence[int]:
-    """The accounts that this thread's open transaction names."""
-    return _threads.own.accounts
-
-
-def after_commit(call: Callable[[], object]) -> None:
-    """Call this in this thread when the open transaction is stored; at once, when none is open."""
-    thread = _threads.own
-    if thread.is_writing:
-        thread.after_commit.append(call)
-    else:
-        call()
+def this_thread() -> Thread:
+    """The state of this thread."""
+    return _threads.own
 
 
 def writes_fail() -> bool:

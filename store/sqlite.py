@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
@@ -21,9 +21,9 @@ from store.engine import (
     DatabaseRefused,
     Rows,
     Table,
+    Thread,
     Values,
     WriteFailed,
-    check_part,
     inserting,
     part,
 )
@@ -41,16 +41,15 @@ CLOCK_MS = MOST_CONNECTIONS = "SELECT NULL"  # the database is in this process
 SIZE_BYTES = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"  # once all has reached the file
 
 
-class _Thread:
+class _Thread(Thread):
     """The state of one thread."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reading: sqlite3.Connection | None = None  # until it gives that back
         self.pool: list[sqlite3.Connection] | None = None  # where that came from
         self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
-        self.accounts: tuple[int, ...] = ()  # named by the transaction
-        self.after_commit = list[Callable[[], object]]()  # calls to make after the commit
 
 
 class _Threads(threading.local):
@@ -301,8 +300,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     """
     thread = _threads.own
     if thread.writing:
-        check_part(account_seqs, thread.accounts)
-        return part(run, thread.after_commit)
+        return part(run, thread, account_seqs)
     return _Transaction(thread, account_seqs)
 
 
@@ -341,18 +339,9 @@ class _Transaction:
                 call()
 
 
-def accounts() -> Sequence[int]:
-    """The accounts that this thread's open transaction names."""
-    return _threads.own.accounts
-
-
-def after_commit(call: Callable[[], object]) -> None:
-    """Call this in this thread when the open transaction is on the disk; at once, when none is open."""
-    thread = _threads.own
-    if thread.writing:
-        thread.after_commit.append(call)
-    else:
-        call()
+def this_thread() -> Thread:
+    """The state of this thread."""
+    return _threads.own
 
 
 def fill(rows: Rows) -> dict[str, int]:
