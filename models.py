@@ -5,13 +5,12 @@ Callers pass the time. Must not know a clock, a setting, a request or the names 
 """
 
 import hashlib
-import json
 import threading
 from typing import Any, NamedTuple, Self
 
-from store.database import EVERYBODY, database, peewee, run, run_later, transaction
-from store.rows import Query, columns, select_number, select_numbers, select_text
-from store.rows import new_id as new_id
+from store.database import THESE, database, peewee, run, run_later, select_numbers, select_text, transaction
+from store.engine import EVERYBODY
+from store.rows import Query, columns, new_id
 
 
 def sha256_of(secret: str) -> bytes:
@@ -37,7 +36,7 @@ class Model(peewee.Model):
     @classmethod
     def purge(cls, seqs: list[int]) -> None:
         """Delete the rows with these numbers."""
-        run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+        run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN {THESE}", (seqs,))
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
@@ -90,7 +89,7 @@ class Account(Model):
     @classmethod
     def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken."""
-        seq = (select_number(cls.LAST_SEQ) or 0) + 1
+        seq = run(cls.LAST_SEQ).fetchone()[0] + 1
         return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
 
     @classmethod

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable
 
 from core import delivery, local_time, recording
-from models import new_id
 from process import clock
 from store import database, engine, notifications
 from store.notifications import NotificationRow
+from store.rows import new_id
 from store.senders import Caller, find_receivers
 from wire.notification import Content
 

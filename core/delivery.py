@@ -25,7 +25,7 @@ from core.attempts import LEASE_MS, end_expired, note_device, note_outcomes, pus
 from core.devices import chosen
 from core.idempotency import IdempotentRequest
 from core.recording import copy, put, receivers_of, to_push_now
-from models import Account, ActiveDevice, Alert, Device, new_id
+from models import Account, ActiveDevice, Alert, Device
 from process import clock
 from process.counters import count
 from process.faults import log_fault
@@ -34,6 +34,7 @@ from store import alert_events, copies, deliveries, idempotency_keys, notificati
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.notifications import NotificationRow, shown_status
+from store.rows import new_id
 from store.senders import AlertSender, Receivers, Sender, Webhook, find_receivers_of_alert, own_key
 from wire.errors import TOO_MANY_EVENTS, Refused, existing
 from wire.notification import Content, Recorded, check_times

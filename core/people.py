@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from core import accounts, heartbeat_checks, mail_limits, mails, shown_once
-from models import Account, new_id, sha256_of
+from models import Account, sha256_of
 from providers.email import Email
 from store import people
 from store.database import EVERYBODY, transaction
 from store.people import Person
+from store.rows import new_id
 from store.sessions import OneTimeLink
 from wire.errors import Refused, existing
 

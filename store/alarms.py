@@ -1,13 +1,12 @@
 """The notifications that repeat until they are acknowledged, and their queries."""
 
-import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import AFTER_ALL, run, transaction
+from store.database import AFTER_ALL, THESE, run, select_number, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import STATUS, NotificationRow
-from store.rows import Query, columns, select_number
+from store.rows import Query, columns
 
 
 class DueAlarm(NamedTuple):
@@ -57,8 +56,7 @@ INSERT = "INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALU
 INSERT_SILENT = (  # a held notification is on no screen
     "INSERT INTO alarm (notification_seq, account_seq, state, ends_at, repeats)"
     f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE CAST(? AS BIGINT) END, 0"
-    " FROM notification n WHERE seq IN (SELECT value FROM json_each(?))"
-    " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
+    f" FROM notification n WHERE seq IN {THESE} AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
 )
 COUNT_WAITING = (
     "SELECT count(*) FROM alarm a JOIN notification n ON n.seq = a.notification_seq"
@@ -111,10 +109,10 @@ ACKNOWLEDGE = (  # a held or replaced notification is on no screen
 )
 END = (  # "Acknowledged" is not pushed either
     "UPDATE alarm SET state = CASE state WHEN 'waiting' THEN ? ELSE state END, next_at = NULL"
-    " WHERE notification_seq IN (SELECT value FROM json_each(?))"
+    f" WHERE notification_seq IN {THESE}"
 )
 NOTE_PUSHED = (
-    "UPDATE alarm SET next_at = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
+    f"UPDATE alarm SET next_at = ? WHERE notification_seq IN {THESE}"
     f" AND state = 'acknowledged' AND ends_at IS NOT NULL AND NOT {IS_REPLACED}"
 )
 DONE = "UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?"
@@ -131,7 +129,7 @@ def add(notification_seq: int, account_seq: int) -> None:
 
 def add_silent(notification_seqs: Iterable[int], now: int) -> None:
     """Add an alarm that never rings to each of these without one, so that it can be acknowledged."""
-    run(INSERT_SILENT, (now, json.dumps(list(notification_seqs))))
+    run(INSERT_SILENT, (now, list(notification_seqs)))
 
 
 def count_waiting(account_seq: int, tag: str | None) -> int:
@@ -141,7 +139,7 @@ def count_waiting(account_seq: int, tag: str | None) -> int:
 
 def begin(notification_seqs: Iterable[int], now: int) -> None:
     """Start the repeats of the waiting notifications among these."""
-    run(BEGIN, {"now": now, "seqs": json.dumps(list(notification_seqs))})
+    run(BEGIN, {"now": now, "seqs": list(notification_seqs)})
 
 
 def pause(notification_seq: int) -> None:
@@ -191,7 +189,7 @@ def note_repeat(notification_seq: int, is_pushed: bool, lease: int, next_at: int
 def note_pushed(notification_seqs: Iterable[int], now: int) -> None:
     """Push "Acknowledged" after a push of the notification that was under way when it was acknowledged."""
     if seqs := list(notification_seqs):
-        run(NOTE_PUSHED, (now, json.dumps(seqs)))
+        run(NOTE_PUSHED, (now, seqs))
 
 
 def note_done(notification_seq: int, lease: int) -> None:
@@ -223,4 +221,4 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
 
 def end(notification_seqs: Iterable[int], state: str) -> None:
     """Stop pushing these, and give the waiting ones this state."""
-    run(END, (state, json.dumps(list(notification_seqs))))
+    run(END, (state, list(notification_seqs)))

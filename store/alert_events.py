@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from store.database import run, run_later
-from store.rows import Count, Query, columns, select_text
+from store.database import run, run_later, select_text
+from store.rows import Count, Query, columns
 
 
 class KeptPayload(NamedTuple):

@@ -1,12 +1,11 @@
 """The buttons whose press a device sends to us, the answers, and their queries."""
 
-import json
 from typing import NamedTuple
 
-from store.database import run
+from store.database import THESE, run, select_number
 from store.enabled import OF_ENABLED
 from store.notifications import IS_OPEN_QUESTION
-from store.rows import Query, columns, select_number
+from store.rows import Query, columns
 from wire.notification import Content
 
 
@@ -55,7 +54,7 @@ EXPIRED = (
     "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
     " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq"
 )
-PRUNE = "DELETE FROM button WHERE notification_seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
+PRUNE = f"DELETE FROM button WHERE notification_seq IN {THESE} AND expires_at <= ?"
 PUT_FIRST_ANSWER = (
     "INSERT INTO answer (notification_seq, position, answered_at, device_seq, by_account_seq) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (notification_seq) DO NOTHING"
@@ -103,7 +102,7 @@ def expired(now: int, limit: int) -> list[tuple[int, int]]:
 
 def prune(notification_seqs: list[int], now: int) -> None:
     """Remove the buttons of these notifications that have expired."""
-    run(PRUNE, (json.dumps(notification_seqs), now))
+    run(PRUNE, (notification_seqs, now))
 
 
 def put_first_answer(

@@ -4,18 +4,17 @@ A group is known by the seq of its original, also when that was deleted. What is
 is, is written in one transaction, which has to name their accounts.
 """
 
-import json
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import NamedTuple
 
 from store import followers
-from store.database import run, run_later, transaction
+from store.database import run, run_later, select_numbers, transaction
 from store.engine import inserting
 from store.heartbeats import Beat
 from store.notifications import STATUS
-from store.rows import Query, columns, select_numbers
+from store.rows import Query, columns
 from store.senders import Caller, Sender, Subject, Webhook
 
 
@@ -27,10 +26,10 @@ class Member(NamedTuple):
 
 
 COLUMNS = ("notification_seq", "original_seq", "owner_seq", "what", "subject_seq")
-THESE = "SELECT value FROM json_each(:seqs)"
+LISTED = "SELECT value FROM json_each(:seqs)"
 ORIGINALS = (
-    f"SELECT original_seq FROM notification_copy WHERE notification_seq IN ({THESE})"
-    f" UNION SELECT seq FROM notification WHERE seq IN ({THESE})"
+    f"SELECT original_seq FROM notification_copy WHERE notification_seq IN ({LISTED})"
+    f" UNION SELECT seq FROM notification WHERE seq IN ({LISTED})"
 )
 COPIES = f"SELECT notification_seq FROM notification_copy WHERE original_seq IN ({ORIGINALS})"
 GROUP = Query(
@@ -47,7 +46,7 @@ REPEATS = "EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state 
 WAITING = Query(
     Member,
     f"SELECT {columns(Member, 'n')} FROM notification_copy c JOIN notification n ON n.seq = c.notification_seq"
-    f" WHERE c.original_seq IN ({THESE}) AND ({REPEATS} OR {IS_HELD}) ORDER BY n.seq",
+    f" WHERE c.original_seq IN ({LISTED}) AND ({REPEATS} OR {IS_HELD}) ORDER BY n.seq",
 )
 WAITING_OF = (
     "SELECT c.notification_seq FROM notification_copy c WHERE c.what = :what AND c.subject_seq = :subject"
@@ -69,7 +68,7 @@ def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject
 
 def group(seqs: Iterable[int]) -> list[Member]:
     """These notifications, and all others of their groups."""
-    return GROUP.all({"seqs": json.dumps(list(seqs))})
+    return GROUP.all({"seqs": list(seqs)})
 
 
 def writing(account_seq: int, seqs: Iterable[int]) -> AbstractContextManager[None]:
@@ -101,7 +100,7 @@ def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -
 
 def waiting(original_seqs: Iterable[int]) -> list[Member]:
     """The copies of these notifications that repeat or are held."""
-    return WAITING.all({"seqs": json.dumps(list(original_seqs))})
+    return WAITING.all({"seqs": list(original_seqs)})
 
 
 def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:

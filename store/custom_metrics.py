@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from store import notification_days
-from store.database import AFTER_ALL, run
+from store.database import AFTER_ALL, THESE, run, select_number
 from store.engine import inserting
-from store.rows import Query, bytes_of, columns, select_number, size
-from wire.json_text import as_json
+from store.rows import Query, bytes_of, columns, size
 
 MAX_LISTED_SERIES = 100
 MAX_CHARTED = 600_000  # values of a chart: the newest. A value each minute for a year; they take a third of a second
@@ -59,11 +58,11 @@ LIST_SERIES = (
 
 def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
     """The seq of each of these metrics; adds new ones."""
-    found = dict(run(SERIES_SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
+    found = dict(run(SERIES_SEQS, (account_seq, project_id, list(metric_ids))))
     if len(found) == len(metric_ids):
         return found
     new = [id_ for id_ in metric_ids if id_ not in found]
-    run(ADD_SERIES, (account_seq, project_id, as_json(new)))
+    run(ADD_SERIES, (account_seq, project_id, new))
     notification_days.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
     return series_seqs(account_seq, project_id, metric_ids)
 
@@ -172,9 +171,9 @@ OF_PROJECT = Query(
     " LIMIT :limit",
 )
 SIZE = f"{NUMBERS_BYTES} + {size('metric_name', 'unit', 'metadata')}"
-REMOVE = f"DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
+REMOVE = f"DELETE FROM metric WHERE seq IN {THESE} RETURNING {SIZE}"
 REMOVE_EMPTY = (
-    "DELETE FROM metric_series WHERE seq IN (SELECT value FROM json_each(?))"
+    f"DELETE FROM metric_series WHERE seq IN {THESE}"
     " AND NOT EXISTS (SELECT 1 FROM metric WHERE series_seq = metric_series.seq)"
     f" RETURNING {size('project_id', 'metric_id')}"
 )
@@ -195,8 +194,7 @@ def buckets(
 
 def samples(account_seq: int, series: tuple[str, str], since: int, width: int, parts: int) -> list[tuple[int, float]]:
     """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
-    places = as_json(list(range(parts)))
-    return run(SAMPLES, _of(account_seq, series, since=since, width=width, places=places)).fetchall()
+    return run(SAMPLES, _of(account_seq, series, since=since, width=width, places=list(range(parts)))).fetchall()
 
 
 def extent(account_seq: int, series: tuple[str, str], since: int, until: int) -> tuple[float, float] | None:
@@ -252,10 +250,10 @@ def of_project(account_seq: int, project_id: str | None, metric_id: str | None, 
 
 def remove(account_seq: int, places: Sequence[Place]) -> None:
     """Remove these values of the account, and its metrics without a value."""
-    freed = run(REMOVE, (as_json([place.seq for place in places]),)).fetchall()
-    freed += run(REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
+    freed = run(REMOVE, ([place.seq for place in places],)).fetchall()
+    freed += run(REMOVE_EMPTY, (list({place.series_seq for place in places}),)).fetchall()
     notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))
 
 
-def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:
+def _of(account_seq: int, series: tuple[str, str], **more: object) -> dict[str, Any]:
     return {"account": account_seq, "project": series[0], "metric": series[1], **more}

@@ -22,7 +22,7 @@ from store.engine import ServerUrl as ServerUrl
 from store.engine import WriteFailed as WriteFailed
 
 AFTER_ALL = 2**63 - 1  # the greatest integer: beyond every seq and every time
-
+THESE = "(SELECT value FROM json_each(?))"  # the numbers in a list, which goes to the database as JSON
 MAX_TRIES = 20  # of a command; each waits for the service's lock for BUSY_TIMEOUT_MS, so that all take 30 s
 
 _engine: Engine = sqlite
@@ -30,8 +30,28 @@ _is_patient = False
 
 
 def run(statement: str, values: Values = ()) -> Cursor:
-    """Run one statement: inside a transaction as a part of it, or else to read."""
+    """Run one statement: inside a transaction as a part of it, or else to read.
+
+    A list may be one of the values, and `THESE` in the statement stands for what is in it.
+    """
     return _engine.run(statement, values)
+
+
+def select_number(statement: str, values: Values = ()) -> int | None:
+    """The number in the first column of the first row; None if it is NULL, or there is no row."""
+    row = run(statement, values).fetchone()
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def select_text(statement: str, values: Values = ()) -> str | None:
+    """The text in the first column of the first row; None if it is NULL, or there is no row."""
+    row = run(statement, values).fetchone()
+    return None if row is None or row[0] is None else str(row[0])
+
+
+def select_numbers(statement: str, values: Values = ()) -> list[int]:
+    """The numbers in the first column of all rows."""
+    return [row[0] for row in run(statement, values)]
 
 
 def insert(statement: str, values: Values) -> int:
@@ -200,29 +220,24 @@ def writes_fail() -> bool:
     return _engine.writes_fail()
 
 
-def _number(statement: str) -> int | None:
-    found: int | None = run(statement).fetchone()[0]
-    return found
-
-
 def clock_ms() -> int | None:
     """The time of the database server's clock; None without a server."""
-    return _number(_engine.CLOCK_MS)
+    return select_number(_engine.CLOCK_MS)
 
 
 def size_bytes() -> int:
     """How much of a disk the database takes."""
-    return _number(_engine.SIZE_BYTES) or 0
+    return select_number(_engine.SIZE_BYTES) or 0
 
 
 def most_connections() -> int | None:
     """How many connections of all programs the database server takes; None if there is no server."""
-    return _number(_engine.MOST_CONNECTIONS)
+    return select_number(_engine.MOST_CONNECTIONS)
 
 
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
-    found = str(run(_engine.CHECK).fetchone()[0])
+    found = select_text(_engine.CHECK)
     return None if found == "ok" else found
 
 

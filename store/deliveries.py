@@ -1,15 +1,14 @@
 """The deliveries of notifications to devices, and the queries of first attempts and retries."""
 
-import json
 from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import run, run_later, transaction
+from store.database import THESE, run, run_later, select_number, select_numbers, select_text, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
-from store.rows import Query, columns, select_number, select_numbers, select_text
+from store.rows import Query, columns
 
 
 class DeliveryDevice(NamedTuple):
@@ -114,7 +113,7 @@ BRING_FORWARD = (
 )
 SET_DUE = (
     "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
-    " AND device_seq IN (SELECT value FROM json_each(?))"
+    f" AND device_seq IN {THESE}"
 )
 
 # The columns of a delivery that ends. What the device has, it has, whatever became of the repeat.
@@ -122,20 +121,17 @@ ENDED = (
     f"next_attempt_at = NULL, answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE ? END,"
     f" error = CASE WHEN {AGAIN} THEN NULL ELSE ? END, status = CASE WHEN {AGAIN} THEN 'delivered' ELSE"
 )
-END = (
-    f"UPDATE delivery SET {ENDED} 'failed' END"
-    " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
-)
+END = f"UPDATE delivery SET {ENDED} 'failed' END WHERE notification_seq IN {THESE} AND status = 'pending'"
 FORGET_SNOOZED = (
     "DELETE FROM delivery WHERE notification_seq IN (SELECT notification_seq FROM snooze"
-    " WHERE notification_seq IN (SELECT value FROM json_each(?)))"
+    f" WHERE notification_seq IN {THESE})"
 )
 TAKE_FROM_PENDING_DIGEST = (
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at, answered_at, error)"
     " SELECT h.notification_seq, p.device_seq, p.status, p.attempts, p.next_attempt_at, p.answered_at, p.error"
     " FROM held h JOIN notification d ON d.seq = h.digest_seq AND d.is_digest = 1"
     " JOIN delivery p ON p.notification_seq = h.digest_seq"
-    " WHERE h.notification_seq IN (SELECT value FROM json_each(?))"
+    f" WHERE h.notification_seq IN {THESE}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
     " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 )
@@ -146,7 +142,7 @@ QUIET_ON = (
     "SELECT device_seq FROM delivery WHERE status = 'quiet' AND notification_seq IN"
     " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))"
 )
-OF_DEVICE = "WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+OF_DEVICE = f"WHERE device_seq = ? AND notification_seq IN {THESE}"
 FAIL = f"UPDATE delivery SET {ENDED} 'failed' END {OF_DEVICE}"
 KEEP = f"UPDATE delivery SET status = 'delivered', next_attempt_at = NULL {OF_DEVICE} AND {AGAIN}"
 FORGET = f"DELETE FROM delivery {OF_DEVICE} AND status = 'pending'"
@@ -275,7 +271,7 @@ def bring_forward(by_ms: int) -> None:
 
 def set_due(notification_seq: int, devices: Iterable[ActiveDevice], due_at: int) -> None:
     """Make the notification's pending deliveries to these devices due then."""
-    run(SET_DUE, (due_at, notification_seq, json.dumps([device.seq for device in devices])))
+    run(SET_DUE, (due_at, notification_seq, [device.seq for device in devices]))
 
 
 def left_behind() -> list[tuple[int, int, str]]:
@@ -285,17 +281,17 @@ def left_behind() -> list[tuple[int, int, str]]:
 
 def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
     """Settle these deliveries as failed."""
-    run(FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
+    run(FAIL, (now, error, device_seq, notification_seqs))
 
 
 def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
     """Settle all pending deliveries of these notifications as failed."""
-    run(END, (now, error, json.dumps(list(notification_seqs))))
+    run(END, (now, error, list(notification_seqs)))
 
 
 def take_from_pending_digests(notification_seqs: list[int]) -> None:
     """Copy the deliveries of digests that a device has still to get to these of their notifications."""
-    run(TAKE_FROM_PENDING_DIGEST, (json.dumps(notification_seqs),))
+    run(TAKE_FROM_PENDING_DIGEST, (notification_seqs,))
 
 
 def devices_with(notification_seq: int) -> list[int]:
@@ -305,10 +301,10 @@ def devices_with(notification_seq: int) -> list[int]:
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
     """Delete these pending deliveries, as if the device had never been asked; what it has, it has."""
-    run(KEEP, (device_seq, json.dumps(notification_seqs)))
-    run(FORGET, (device_seq, json.dumps(notification_seqs)))
+    run(KEEP, (device_seq, notification_seqs))
+    run(FORGET, (device_seq, notification_seqs))
 
 
 def forget_snoozed(notification_seqs: list[int]) -> None:
     """Delete the deliveries of those of these that were snoozed: they are delivered anew."""
-    run(FORGET_SNOOZED, (json.dumps(notification_seqs),))
+    run(FORGET_SNOOZED, (notification_seqs,))

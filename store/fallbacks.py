@@ -1,14 +1,13 @@
 """The fallbacks that wait for a notification, and their queries."""
 
-import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import run, transaction
+from store.database import run, select_numbers, transaction
 from store.enabled import OF_ENABLED
 from store.notifications import HAS_IT
-from store.rows import Query, columns, select_numbers
+from store.rows import Query, columns
 
 
 class Waiting(NamedTuple):
@@ -56,7 +55,7 @@ def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> Non
 
 def waiting(notification_seqs: Iterable[int], now: int) -> list[Waiting]:
     """The fallbacks that wait for these notifications."""
-    return WAITING.all({"now": now, "seqs": json.dumps(list(notification_seqs))})
+    return WAITING.all({"now": now, "seqs": list(notification_seqs)})
 
 
 def remove(some: Iterable[Waiting]) -> None:

@@ -5,12 +5,11 @@ An invitation that nobody accepted counts from `since` on: older ones are as if 
 
 from typing import NamedTuple
 
-from models import new_id
 from store import subjects
-from store.database import run
+from store.database import run, select_number, select_numbers
 from store.enabled import IS_ENABLED
 from store.engine import Values
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Query, columns, new_id
 from store.senders import QUIET_HOURS_OF_ALERT, Subject
 
 INVITATION_LIFE_MS = 30 * 86_400_000

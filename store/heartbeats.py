@@ -1,13 +1,12 @@
 """The tables of heartbeats and their pings, and their queries."""
 
-import json
 from functools import partial
 from typing import Any, NamedTuple
 
 from models import Account
-from store.database import run
+from store.database import THESE, run, select_number, select_numbers
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, columns, keep_newest, select_number, select_numbers
+from store.rows import Count, Overdue, Query, add_own, columns, keep_newest
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -61,13 +60,12 @@ CHANGE_STATE = (
     "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
 )
 MOVE_DOWN_SINCE = (
-    "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
-    " AND account_seq IN (SELECT value FROM json_each(?))"
+    f"UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL AND account_seq IN {THESE}"
 )
 MOVE_OPEN_CHANGES = (
     "UPDATE heartbeat_change SET changed_at = changed_at + ? WHERE seq IN (SELECT max(c.seq)"
     " FROM heartbeat_change c JOIN heartbeat h ON h.seq = c.heartbeat_seq"
-    " WHERE h.account_seq IN (SELECT value FROM json_each(?)) GROUP BY c.heartbeat_seq)"
+    f" WHERE h.account_seq IN {THESE} GROUP BY c.heartbeat_seq)"
 )
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
@@ -147,7 +145,7 @@ def account_seqs() -> list[int]:
 
 def move_down_since(account_seqs: list[int], by_ms: int) -> None:
     """Move the times at which these heartbeats' states began by `by_ms`."""
-    values = (by_ms, json.dumps(account_seqs))
+    values = (by_ms, account_seqs)
     run(MOVE_DOWN_SINCE, values)
     run(MOVE_OPEN_CHANGES, values)
 

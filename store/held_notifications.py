@@ -3,14 +3,13 @@
 Those of a sender and a priority are a group: they are released together.
 """
 
-import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import AFTER_ALL, run
+from store.database import AFTER_ALL, THESE, run, select_number, select_numbers
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
-from store.rows import Overdue, Query, columns, select_number, select_numbers
+from store.rows import Overdue, Query, columns
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
@@ -105,34 +104,28 @@ TEXTS = Query(
     " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq",
 )
 IN_DIGESTS = (
-    "FROM held h JOIN notification d ON d.seq = h.digest_seq"
-    " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
+    f"FROM held h JOIN notification d ON d.seq = h.digest_seq WHERE d.is_digest = 1 AND h.notification_seq IN {THESE}"
 )
 DIGESTS_OF = f"SELECT DISTINCT d.seq {IN_DIGESTS}"
 IN_PENDING_DIGEST = (
     f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
-DIGESTS_AMONG = "SELECT seq FROM notification WHERE is_digest = 1 AND seq IN (SELECT value FROM json_each(?))"
+DIGESTS_AMONG = f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}"
 GROUP_OF = (
     f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
     " WHERE notification_seq = ? AND digest_seq IS NULL"
 )
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
-PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
-MOVE = "UPDATE held SET digest_seq = ? WHERE digest_seq IN (SELECT value FROM json_each(?))"
-PUT_BEHIND = (
-    "UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL"
-    " AND notification_seq IN (SELECT value FROM json_each(?))"
-)
-REPLACED_BY = (
-    "SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN (SELECT value FROM json_each(?))"
-)
+PUT_IN_DIGEST = f"UPDATE held SET digest_seq = ? WHERE notification_seq IN {THESE}"
+MOVE = f"UPDATE held SET digest_seq = ? WHERE digest_seq IN {THESE}"
+PUT_BEHIND = f"UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL AND notification_seq IN {THESE}"
+REPLACED_BY = f"SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN {THESE}"
 SETTLE = (
     "UPDATE notification SET status ="
     " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
     " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"  # it may have one, since a repeat
+    f" WHERE seq IN {THESE} AND status = 'held'"  # it may have one, since a repeat
 )
 LEAVE_SNOOZED = (
     "DELETE FROM held WHERE notification_seq = ? AND digest_seq IS NULL"
@@ -169,7 +162,7 @@ def of_account(account_seq: int) -> list[HeldGroup]:
 def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[HeldOne]:
     """The oldest notifications held in these groups, oldest first."""
     wanted = [(one.kind, one.sender_seq, priority) for one in groups for priority in _collected_with(one.priority)]
-    return OLDEST.all((account_seq, json.dumps(wanted), limit))
+    return OLDEST.all((account_seq, wanted, limit))
 
 
 def group_of(seq: int) -> tuple[int, int, int] | None:
@@ -180,17 +173,17 @@ def group_of(seq: int) -> tuple[int, int, int] | None:
 
 def texts(seqs: list[int], length: int) -> list[HeldText]:
     """The first `length` characters of the title and the body of these notifications, oldest first."""
-    return TEXTS.all({"length": length, "seqs": json.dumps(seqs)})
+    return TEXTS.all({"length": length, "seqs": seqs})
 
 
 def digests_of(seqs: list[int]) -> list[int]:
     """The seqs of the digests that some of these notifications were released in."""
-    return select_numbers(DIGESTS_OF, (json.dumps(seqs),))
+    return select_numbers(DIGESTS_OF, (seqs,))
 
 
 def digests_among(seqs: Iterable[int]) -> list[int]:
     """Which of these notifications are digests."""
-    return select_numbers(DIGESTS_AMONG, (json.dumps([*seqs]),))
+    return select_numbers(DIGESTS_AMONG, ([*seqs],))
 
 
 def lines(digest_seq: int, limit: int) -> list[int]:
@@ -206,9 +199,8 @@ def left_in(digest_seq: int) -> tuple[int, int]:
 
 def put_in_digest(seqs: list[int], digest_seq: int) -> None:
     """Let these, and those that they replaced, have the status of the digest."""
-    listed = json.dumps(seqs)
-    run(PUT_IN_DIGEST, (digest_seq, listed))
-    run(MOVE, (digest_seq, listed))
+    run(PUT_IN_DIGEST, (digest_seq, seqs))
+    run(MOVE, (digest_seq, seqs))
 
 
 def put_behind(seqs: list[int], newer_seq: int) -> None:
@@ -216,14 +208,13 @@ def put_behind(seqs: list[int], newer_seq: int) -> None:
 
     They have its status from now on, and no line in its digest.
     """
-    listed = json.dumps(seqs)
-    run(PUT_BEHIND, (newer_seq, listed))
-    run(MOVE, (newer_seq, listed))
+    run(PUT_BEHIND, (newer_seq, seqs))
+    run(MOVE, (newer_seq, seqs))
 
 
 def settle_replaced(newer_seqs: list[int]) -> None:
     """Give the notifications for which these stand a status of their own."""
-    _settle(select_numbers(REPLACED_BY, (json.dumps(newer_seqs),)))
+    _settle(select_numbers(REPLACED_BY, (newer_seqs,)))
 
 
 def leave_pending_digests(seqs: list[int]) -> set[int]:
@@ -231,7 +222,7 @@ def leave_pending_digests(seqs: list[int]) -> set[int]:
 
     They have a status of their own from then on.
     """
-    found = run(IN_PENDING_DIGEST, (json.dumps(seqs),)).fetchall()
+    found = run(IN_PENDING_DIGEST, (seqs,)).fetchall()
     _settle([seq for seq, _ in found])
     return {digest_seq for _, digest_seq in found}
 
@@ -242,18 +233,18 @@ def leave_snoozed(seq: int) -> bool:
 
 
 def _settle(seqs: list[int]) -> None:
-    run(SETTLE, (json.dumps(seqs),))
+    run(SETTLE, (seqs,))
     remove(seqs)
 
 
 def remove(seqs: Iterable[int]) -> None:
     """Delete the rows of notifications that go their own ways."""
-    run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (json.dumps(list(seqs)),))
+    run(f"DELETE FROM held WHERE notification_seq IN {THESE}", (list(seqs),))
 
 
-HOPS = "SELECT seq, hops FROM notification WHERE hops IS NOT NULL AND seq IN (SELECT value FROM json_each(?))"
+HOPS = f"SELECT seq, hops FROM notification WHERE hops IS NOT NULL AND seq IN {THESE}"
 
 
 def hops_of(seqs: list[int]) -> dict[int, int]:
     """How many services each of these came through, if any."""
-    return dict(run(HOPS, (json.dumps(seqs),)).fetchall())
+    return dict(run(HOPS, (seqs,)).fetchall())

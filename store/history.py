@@ -1,8 +1,8 @@
 """The web app's queries about many notifications at once: which are alike, and who sent them."""
 
-import json
 from typing import NamedTuple
 
+from store.database import THESE
 from store.notifications import ALARM_STATE, IS_OPEN_QUESTION, STATUS
 from store.rows import Query, columns
 from wire.notification import DEFAULT_PRIORITY
@@ -40,8 +40,7 @@ OUTLINE = {
 }
 OUTLINES = Query(
     Outline,
-    f"SELECT {columns(Outline, 'n', **OUTLINE)} FROM notification n"
-    " WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC",
+    f"SELECT {columns(Outline, 'n', **OUTLINE)} FROM notification n WHERE seq IN {THESE} ORDER BY seq DESC",
 )
 BY_SENDER = Query(
     Sent,
@@ -54,7 +53,7 @@ BY_SENDER = Query(
 
 def outlines(seqs: list[int]) -> list[Outline]:
     """These notifications, newest first."""
-    return OUTLINES.all((json.dumps(seqs),))
+    return OUTLINES.all((seqs,))
 
 
 def by_sender(account_seq: int, since: int) -> list[Sent]:

@@ -1,6 +1,5 @@
 """The Idempotency-Keys of requests to send, and their queries."""
 
-import json
 from typing import NamedTuple
 
 from store.database import run, run_later
@@ -69,7 +68,7 @@ def expired(before: int, limit: int) -> list[tuple[int, str]]:
 
 def prune(account_seq: int, keys: list[str], before: int) -> None:
     """Remove those of these keys that came before `before`."""
-    run(PRUNE, (account_seq, json.dumps(keys), before))
+    run(PRUNE, (account_seq, keys, before))
 
 
 def delete_some(account_seq: int, limit: int) -> int:

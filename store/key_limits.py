@@ -1,11 +1,10 @@
 """The scopes of API keys, and the queries about keys that expire."""
 
-import json
 from typing import NamedTuple
 
-from store.database import run
+from store.database import THESE, run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns, select_number
+from store.rows import Overdue, Query, columns
 
 FULL, SEND, READ = "full", "send", "read"
 
@@ -33,9 +32,7 @@ TOLD = Query(
     " AND expires_at > ? ORDER BY expires_at",
 )
 NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
-REVOKE = (
-    "UPDATE api_key SET revoked_at = expires_at WHERE seq IN (SELECT value FROM json_each(?)) AND revoked_at IS NULL"
-)
+REVOKE = f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL"
 
 expired = Overdue("api_key", "expires_at", only="revoked_at IS NULL")
 
@@ -62,4 +59,4 @@ def note_told(seq: int) -> bool:
 
 def revoke(seqs: list[int]) -> None:
     """Revoke these keys as of the time at which they expired."""
-    run(REVOKE, (json.dumps(seqs),))
+    run(REVOKE, (seqs,))

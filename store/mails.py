@@ -1,12 +1,11 @@
 """The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries."""
 
-import json
 from typing import NamedTuple
 
 from models import Device
-from store.database import run, transaction
+from store.database import run, select_number, select_numbers, transaction
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns, select_number, select_numbers
+from store.rows import Overdue, Query, columns
 
 
 class OwnMail(NamedTuple):
@@ -97,7 +96,7 @@ def limit(account_seq: int) -> Limit:
 
 def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int | None) -> None:
     """Keep it; at `until` the device is told how many more there were."""
-    run(PUT_LIMIT, (account_seq, json.dumps(found.sent), found.more, device_seq, until))
+    run(PUT_LIMIT, (account_seq, list(found.sent), found.more, device_seq, until))
 
 
 def limits_over(now: int) -> list[int]:

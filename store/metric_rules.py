@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from store.database import run
+from store.database import THESE, run, select_numbers
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, columns, keep_newest, select_numbers
+from store.rows import Count, Overdue, Query, add_own, columns, keep_newest
 from store.senders import Subject, Watch
-from wire.json_text import as_json
 
 KEPT_FIRINGS = 100  # of a rule
 
@@ -107,10 +106,7 @@ WATCHED = Query(
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
     " WHERE account_seq = ? AND project_id = ? ORDER BY seq",
 )
-EXPECT = (
-    "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND fires_at IS NOT NULL"
-)
+EXPECT = f"UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN {THESE} AND fires_at IS NOT NULL"
 CHANGE = (
     "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
     " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
@@ -188,7 +184,7 @@ def expect(seqs: Iterable[int], arrived_at: int) -> None:
 
     `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
     """
-    run(EXPECT, (arrived_at, as_json(sorted(seqs))))
+    run(EXPECT, (arrived_at, sorted(seqs)))
 
 
 def change(rule: Rule, changes: Changes, now: int) -> bool:
@@ -219,12 +215,12 @@ def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
 
     Their times that began since `back_at` are right.
     """
-    run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
+    run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": account_seqs})
 
 
 def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
     """After the clock was set, move the beginnings of open firings."""
-    values = {"by": by_ms, "accounts": as_json(account_seqs)}
+    values = {"by": by_ms, "accounts": account_seqs}
     run(MOVE_FIRING_SINCE, values)
     run(MOVE_OPEN_FIRINGS, values)
 
@@ -254,5 +250,5 @@ def end_firing(rule_seq: int, now: int) -> None:
 
 def firings_within(rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:
     """The firings of these rules between these times, oldest first, each with its rule's seq."""
-    values = {"rules": as_json(list(rule_seqs)), "since": since, "until": until}
+    values = {"rules": list(rule_seqs), "since": since, "until": until}
     return [(seq, Firing(*times)) for seq, *times in run(FIRINGS, values).fetchall()]

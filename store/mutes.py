@@ -1,11 +1,10 @@
 """The table of mutes and its queries. Callers decide whether a mute is in force."""
 
-import json
 from typing import Any, NamedTuple
 
 from store import subjects
-from store.database import run
-from store.rows import Count, Query, add_own, columns, select_numbers
+from store.database import THESE, run, select_numbers
+from store.rows import Count, Query, add_own, columns
 from store.senders import Subject
 
 HOLD, HISTORY = "hold", "history"
@@ -83,7 +82,7 @@ def add(account_seq: int, values: dict[str, Any], now: int) -> str:
 
 def remove(account_seq: int, seqs: list[int]) -> None:
     """Delete these mutes of the account."""
-    run("DELETE FROM mute WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+    run(f"DELETE FROM mute WHERE seq IN {THESE}", (seqs,))
     run(NOTE, (account_seq,))
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
-from store.database import after_commit, run, run_later
-from store.rows import Query, columns, select_number, size
+from store.database import after_commit, run, run_later, select_number
+from store.rows import Query, columns, size
 
 
 class Stats(NamedTuple):

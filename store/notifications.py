@@ -1,25 +1,11 @@
 """The history: the table of notifications and its queries, the hot paths of the service. No wire name is here."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from models import new_id
 from store import notification_days, pictures
-from store.database import run, run_later
-from store.rows import (
-    Overdue,
-    Query,
-    add_row,
-    as_column,
-    bytes_of,
-    columns,
-    given_fields,
-    select_number,
-    select_numbers,
-    select_text,
-    size,
-)
+from store.database import THESE, run, run_later, select_number, select_numbers, select_text
+from store.rows import Overdue, Query, add_row, as_column, bytes_of, columns, given_fields, new_id, size
 from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
 
@@ -187,7 +173,7 @@ PAGE = (
     f"{ROW} WHERE account_seq = :account AND seq < :before"
     f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
 )
-LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
+LISTED = f"{ROW} WHERE seq IN {THESE} ORDER BY seq DESC"
 ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
 DELIVERED_AS = "CASE n.status WHEN 'held' THEN coalesce(h.digest_seq, n.seq) ELSE n.seq END"
 SOURCES = {
@@ -219,7 +205,7 @@ ENTRY = (
     " LEFT JOIN alert l ON l.seq = coalesce(n.alert_seq, CASE c.what WHEN 'alert' THEN c.subject_seq END)"
     " LEFT JOIN held h ON h.notification_seq = n.seq"
 )
-ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
+ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN {THESE} ORDER BY n.seq DESC")
 # Sent by this key; for NULL, all.
 OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"
 BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? AND {OF_KEY}")
@@ -249,7 +235,7 @@ def page(account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
 
 def listed(seqs: list[int]) -> list[ListedRow]:
     """These notifications, newest first."""
-    return _listed(run(LISTED, (json.dumps(seqs),)).fetchall())
+    return _listed(run(LISTED, (seqs,)).fetchall())
 
 
 def _listed(rows: list[Any]) -> list[ListedRow]:
@@ -258,7 +244,7 @@ def _listed(rows: list[Any]) -> list[ListedRow]:
 
 def entries(seqs: list[int]) -> list[Entry]:
     """These notifications as the web app lists them, newest first."""
-    return ENTRIES.all((json.dumps(seqs),))
+    return ENTRIES.all((seqs,))
 
 
 def find(account_seq: int, id_: str, since: int, own_key: int | None = None) -> Entry | None:
@@ -292,7 +278,7 @@ SETTLED = (
 )
 SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
 SETTLE_ALL = (  # after a release in a digest it has the digest's status, until a device took a repeat instead
-    f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?))"
+    f"{SETTLED} WHERE seq IN {THESE}"
     f" AND (status <> 'held' OR ({STATUS} IN ('pending', 'failed') AND {ANY} 'delivered')))"
 )
 
@@ -309,16 +295,16 @@ def note_delivered(seq: int) -> None:
 
 def settle_all(seqs: Iterable[int]) -> None:
     """Derive the statuses of many at once."""
-    run(SETTLE_ALL, (json.dumps(list(seqs)),))
+    run(SETTLE_ALL, (list(seqs),))
 
 
 expired = Overdue("notification", "expires_at", only="status = 'pending'")
-EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
+EXPIRED_OF = f"SELECT seq FROM notification WHERE seq IN {THESE} AND expires_at <= ?"
 
 
 def expired_of(seqs: list[int], now: int) -> list[int]:
     """Those of these notifications that have expired."""
-    return select_numbers(EXPIRED_OF, (json.dumps(seqs), now))
+    return select_numbers(EXPIRED_OF, (seqs, now))
 
 
 # --- replacing ---
@@ -350,15 +336,14 @@ def newest_with_tag(account_seq: int, tag: str, own_key: int | None) -> str | No
 
 
 END_SCHEDULED = (
-    "UPDATE notification SET status = 'failed'"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"
+    f"UPDATE notification SET status = 'failed' WHERE seq IN {THESE} AND status = 'held'"
     " AND deliver_at IS NOT NULL AND released_at IS NULL"
 )
 
 
 def end_scheduled(seqs: Iterable[int]) -> None:
     """Settle those of these notifications that were to be sent later as failed."""
-    run(END_SCHEDULED, (json.dumps(list(seqs)),))
+    run(END_SCHEDULED, (list(seqs),))
 
 
 def is_replaced(seq: int) -> bool:
@@ -392,10 +377,8 @@ TITLES = (
 )
 FIND_SEQ = f"SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0 AND {OF_KEY}"
 BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
-COUNT_WITHOUT_DIGESTS = (
-    "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND is_digest = 0"
-)
-DELETE_ALL = f"DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
+COUNT_WITHOUT_DIGESTS = f"SELECT count(*) FROM notification WHERE seq IN {THESE} AND is_digest = 0"
+DELETE_ALL = f"DELETE FROM notification WHERE seq IN {THESE} RETURNING {SIZE}"
 
 
 def oldest(account_seq: int, after: int, before: int, limit: int) -> list[tuple[int, int]]:
@@ -408,7 +391,7 @@ def oldest(account_seq: int, after: int, before: int, limit: int) -> list[tuple[
 
 def titles(account_seq: int, ids: list[str]) -> dict[str, str]:
     """The titles of those of these notifications that the account has, by id."""
-    return dict(run(TITLES, (account_seq, json.dumps(ids))))
+    return dict(run(TITLES, (account_seq, ids)))
 
 
 def find_seq(account_seq: int, id_: str, own_key: int | None = None) -> int | None:
@@ -439,11 +422,11 @@ def before(account_seq: int, after: int, created_before: int, limit: int) -> lis
 
 def count_without_digests(seqs: list[int]) -> int:
     """How many of these are notifications and not digests."""
-    return select_number(COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)) or 0
+    return select_number(COUNT_WITHOUT_DIGESTS, (seqs,)) or 0
 
 
 def delete_all(account_seq: int, seqs: list[int]) -> None:
     """Delete these notifications of the account, their deliveries and pictures."""
     pictures.remove(account_seq, seqs)
-    freed = run(DELETE_ALL, (json.dumps(seqs),)).fetchall()
+    freed = run(DELETE_ALL, (seqs,)).fetchall()
     notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from models import Account
 from store import followers, server_notes
-from store.database import run
-from store.rows import Query, columns, select_number
+from store.database import run, select_number
+from store.rows import Query, columns
 
 
 class Person(NamedTuple):

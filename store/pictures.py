@@ -1,12 +1,11 @@
 """The pictures that came with notifications, and their queries."""
 
-import json
 from typing import NamedTuple
 
 from store import notification_days
-from store.database import run
+from store.database import THESE, run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns, select_number, size
+from store.rows import Overdue, Query, columns, size
 
 
 class StoredPicture(NamedTuple):
@@ -26,10 +25,9 @@ FIND = Query(
     f" WHERE token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}",
 )
 OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
-REMOVE = "DELETE FROM picture WHERE notification_seq IN (SELECT value FROM json_each(?)) RETURNING size"
-OF_THESE = "FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
-NOTED_BYTES = f"SELECT sum({size('picture')}) {OF_THESE}"
-FORGET = "UPDATE notification SET picture = NULL WHERE seq IN (SELECT value FROM json_each(?))"
+REMOVE = f"DELETE FROM picture WHERE notification_seq IN {THESE} RETURNING size"
+NOTED_BYTES = f"SELECT sum({size('picture')}) FROM notification WHERE seq IN {THESE}"
+FORGET = f"UPDATE notification SET picture = NULL WHERE seq IN {THESE}"
 REMOVE_ALL = (  # from a copy of the database
     "UPDATE notification_day SET stored_bytes = stored_bytes - picture_bytes - coalesce((SELECT"
     f" sum({size('picture')}) FROM notification n WHERE n.account_seq = notification_day.account_seq), 0),"
@@ -58,9 +56,8 @@ def oldest(account_seq: int, limit: int) -> list[tuple[int, int]]:
     return run(OLDEST, (account_seq, limit)).fetchall()
 
 
-def remove(account_seq: int, notification_seqs: list[int]) -> None:
-    """Remove the pictures that these notifications of the account have."""
-    seqs = json.dumps(notification_seqs)
+def remove(account_seq: int, seqs: list[int]) -> None:
+    """Remove the pictures that these notifications (their seqs) of the account have."""
     removed = run(REMOVE, (seqs,)).fetchall()
     if removed:
         notification_days.add_bytes(account_seq, -(select_number(NOTED_BYTES, (seqs,)) or 0))

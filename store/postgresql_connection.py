@@ -3,6 +3,7 @@
 Must not know the pool (store/postgresql.py), the tables or a setting.
 """
 
+import json
 import logging
 import threading
 from pathlib import Path
@@ -54,6 +55,11 @@ log = logging.getLogger("pocketbell.database")
 class _TextDumper(StrDumperUnknown):
     def dump(self, obj: str) -> Any:
         return super().dump(without_nul(obj))
+
+
+class _ListDumper(StrDumperUnknown):
+    def dump(self, obj: Any) -> Any:
+        return super().dump(json.dumps(obj))
 
 
 class _FlagDumper(Int8Dumper):
@@ -111,7 +117,7 @@ def parameters(url: ServerUrl) -> dict[str, Any]:
 def configure(connection: Connection) -> None:
     """Set the limits of a new connection, and how values are sent and read."""
     connection.execute(OF_CONNECTION)
-    for kind, dumper in ((str, _TextDumper), (int, Int8Dumper), (bool, _FlagDumper)):
+    for kind, dumper in ((str, _TextDumper), (list, _ListDumper), (int, Int8Dumper), (bool, _FlagDumper)):
         connection.adapters.register_dumper(kind, dumper)
     for name, loader in (("bool", _FlagLoader), ("numeric", _SumLoader)):
         connection.adapters.register_loader(name, loader)

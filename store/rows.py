@@ -10,7 +10,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, get_origin, get_type_hints
 
-from store.database import insert, run
+from store.database import insert, run, select_number
 from store.engine import Values, inserting
 from wire.json_text import own_json
 
@@ -61,23 +61,6 @@ class Count:
     def __call__(self, account_seq: int) -> int:
         """How many the account has."""
         return select_number(self.statement, (account_seq,)) or 0
-
-
-def select_number(statement: str, values: Values = ()) -> int | None:
-    """The number in the first column of the first row; None if it is NULL, or there is no row."""
-    row = run(statement, values).fetchone()
-    return None if row is None or row[0] is None else int(row[0])
-
-
-def select_text(statement: str, values: Values) -> str | None:
-    """The text in the first column of the first row; None if it is NULL, or there is no row."""
-    row = run(statement, values).fetchone()
-    return None if row is None or row[0] is None else str(row[0])
-
-
-def select_numbers(statement: str, values: Values = ()) -> list[int]:
-    """The numbers in the first column of all rows."""
-    return [row[0] for row in run(statement, values)]
 
 
 def add_row(table: str, row: dict[str, Any]) -> int:

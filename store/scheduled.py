@@ -3,9 +3,8 @@
 import json
 from collections.abc import Collection
 
-from store.database import run
+from store.database import run, select_number, select_numbers
 from store.enabled import OF_ENABLED
-from store.rows import select_number, select_numbers
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
 # scheduled, it looks for another account's among them.
@@ -43,7 +42,7 @@ def due(account_seq: int, now: int, limit: int) -> list[int]:
 
 def choose_devices(seq: int, device_ids: Collection[str]) -> None:
     """Deliver the notification to these devices alone when it is due."""
-    run("UPDATE notification SET device_ids = ? WHERE seq = ?", (json.dumps(sorted(device_ids)), seq))
+    run("UPDATE notification SET device_ids = ? WHERE seq = ?", (sorted(device_ids), seq))
 
 
 def chosen_devices(seq: int) -> list[str] | None:

@@ -1,7 +1,6 @@
 """The keys and notes that the service keeps for itself, and their queries."""
 
-from store.database import EVERYBODY, run, transaction
-from store.rows import select_text
+from store.database import EVERYBODY, run, select_text, transaction
 
 FIND = "SELECT value FROM server_note WHERE name = ?"
 PUT = "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

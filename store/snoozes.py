@@ -1,8 +1,8 @@
 """The table of notifications that are pushed again at a time that their owner chose."""
 
-from store.database import run
+from store.database import run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, select_number
+from store.rows import Overdue
 
 PUT = (
     "INSERT INTO snooze (notification_seq, account_seq, until) VALUES (?, ?, ?)"

@@ -3,6 +3,7 @@
 Must not know the tables, a setting or the clock.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from store.engine import DatabaseError, Values
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
 PRAGMAS = ("synchronous = FULL", "foreign_keys = ON", "temp_store = MEMORY", "journal_size_limit = 16000000")
+
+sqlite3.register_adapter(list, json.dumps)  # which json_each reads
 
 
 def connect(path: Path, cache_kb: int, is_read_only: bool) -> sqlite3.Connection:

@@ -3,14 +3,13 @@
 A notification is stored for a device that has a delivery of it.
 """
 
-import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import run
+from store.database import THESE, run, select_number, select_numbers
 from store.enabled import OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Query, columns
 
 NEWEST = 2_000  # notifications of an account in which a device's earlier ones are looked for
 
@@ -62,10 +61,7 @@ OF_TOPIC = Query(
     FetchingDevice,
     f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL AND account_seq {OF_ENABLED}",
 )
-PRESENT = (
-    "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
-    f" AND account_seq {OF_ENABLED}"
-)
+PRESENT = f"SELECT seq FROM device WHERE seq IN {THESE} AND removed_at IS NULL AND account_seq {OF_ENABLED}"
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
     "is_pending": f"{PENDING} AS is_pending",
@@ -118,7 +114,7 @@ SLEEPERS = Query(
     Sleeper,
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
-    " WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN (SELECT value FROM json_each(?))",
+    f" WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN {THESE}",
 )
 
 
@@ -129,7 +125,7 @@ def device_of_topic(token: str) -> FetchingDevice | None:
 
 def present(device_seqs: Iterable[int]) -> set[int]:
     """Those of these devices that are not removed, of accounts that are enabled."""
-    return set(select_numbers(PRESENT, (json.dumps(list(device_seqs)),)))
+    return set(select_numbers(PRESENT, (list(device_seqs),)))
 
 
 def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
@@ -148,7 +144,7 @@ def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], n
     Repeating ones are included, and those with the seqs `also`.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
-    return BEGUN_SINCE.all(place | {"since": since, "also": json.dumps(list(also)), "now": now})
+    return BEGUN_SINCE.all(place | {"since": since, "also": list(also), "now": now})
 
 
 def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
@@ -174,4 +170,4 @@ def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
 
 def sleepers(notification_seq: int, device_seqs: list[int]) -> list[Sleeper]:
     """Those of these devices that have a delivery of the notification."""
-    return SLEEPERS.all((notification_seq, json.dumps(device_seqs)))
+    return SLEEPERS.all((notification_seq, device_seqs))

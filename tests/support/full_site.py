@@ -4,12 +4,13 @@ import json
 from urllib.parse import urlencode
 
 from core import alerts, firing, local_time, pictures
-from models import Account, new_id, sha256_of
+from models import Account, sha256_of
 from process import clock
 from process.clock import DAY_MS
 from store import alert_events, mutes
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, run, transaction
+from store.rows import new_id
 from tests.support.picture_files import png
 from tests.support.times import MINUTE_MS
 

@@ -9,8 +9,9 @@ import yaml
 import app
 from core import scheduler
 from core.buttons import token_of
-from models import Account, new_id
+from models import Account
 from store.database import EVERYBODY, run, transaction
+from store.rows import new_id
 from tests.support.followers import invited
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.picture_files import png

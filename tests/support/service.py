@@ -20,9 +20,10 @@ import config
 import tests.support.compiled  # noqa: F401 - before any application is made
 from app import app, create_app, open_service
 from core import accounts, alarms, alerts, heartbeat_checks, mails, pruning, retries, scheduler
-from models import new_id, sha256_of
+from models import sha256_of
 from process import clock
 from store import database
+from store.rows import new_id
 from tests.support import postgresql, recycling
 from tests.support.tables import spare_the_disk
 from tests.support.times import NOW
