@@ -48,7 +48,7 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """A new alert with a name and other `settings` of `change_alert`; `Refused` (400) if wrong, or one too many."""
     values = checked(settings)
     with transaction(account_seq):
-        if alert_events.count_alerts(account_seq) >= MAX_ALERTS:
+        if Alert.count(account_seq) >= MAX_ALERTS:
             raise Refused(400, f"An account can have at most {MAX_ALERTS:,} alerts. Delete one first.")
         return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 

@@ -1,9 +1,9 @@
-"""Each alert's last payload and latest requests (core/recent_requests.py), and how many alerts there are."""
+"""Each alert's last payload and latest requests (core/recent_requests.py)."""
 
 from typing import NamedTuple
 
 from store.database import run, run_later, select_text
-from store.rows import Count, Query, columns
+from store.rows import Query, columns
 
 
 class KeptPayload(NamedTuple):
@@ -22,8 +22,6 @@ PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
     " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
 )
-
-count_alerts = Count("alert")
 
 
 def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
