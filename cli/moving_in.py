@@ -9,7 +9,7 @@ from core import moving_in
 from core.moving_in import Made, Plan
 from models import Account
 from process import clock
-from store.sqlite_foreign import read
+from store.sqlite_file import read_tables
 from wire.strict_json import parse_json
 
 with_database = click.argument("file", type=CallersPath())
@@ -25,7 +25,7 @@ def import_ntfy(account: Account, file: Path, dry_run: bool) -> None:
 
     Prints a line for each key, with the key, and one for each thing that is not imported. Imports all or nothing.
     """
-    tables = read(file, moving_in.OF_NTFY, "an auth-file of ntfy")
+    tables = read_tables(file, moving_in.OF_NTFY, "an auth-file of ntfy")
     _make(account, moving_in.from_ntfy(tables, clock.now_ms()), dry_run)
 
 
@@ -38,7 +38,7 @@ def import_gotify(account: Account, file: Path, dry_run: bool) -> None:
 
     Prints a line for each key, with the key, and one for each thing that is not imported. Imports all or nothing.
     """
-    tables = read(file, moving_in.OF_GOTIFY, "a database of Gotify")
+    tables = read_tables(file, moving_in.OF_GOTIFY, "a database of Gotify")
     _make(account, moving_in.from_gotify(tables), dry_run)
 
 
