@@ -14,17 +14,12 @@ from process.redis_client import RedisClient
 
 LIFE_S = 30 * 86_400  # of counts in Redis when no process adds to them
 
-# KEYS: the counts. ARGV: their life in seconds, then names and what is added to each. Returns all of them.
+# KEYS: the counts. ARGV: their life in seconds, then names, each with what is added to its count and the least that
+# this is then: Redis may have been emptied. Returns all counts.
 ADD = """
-for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-return redis.call('HGETALL', KEYS[1])
-"""
-# The same arguments, but the numbers are the least that the counts must be: Redis may have been emptied.
-RAISE = """
-for i = 2, #ARGV, 2 do
-  if tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0) < tonumber(ARGV[i + 1]) then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+for i = 2, #ARGV, 3 do
+  if redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) < tonumber(ARGV[i + 2]) then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
   end
 end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -82,21 +77,19 @@ def share() -> None:
     with _sharing:
         with _lock:
             told, _counts = _counts, Counter()
-        numbers = _told(_redis, ADD, told)
-        if numbers is None:
-            with _lock:
-                _counts += told
-            return
-        if any(numbers[key] < number for key, number in _shared.items()):
-            numbers = _told(_redis, RAISE, _shared + told) or _shared + told
+        numbers = _told(_redis, told)
         with _lock:
-            _shared = numbers
+            if numbers is None:
+                _counts += told
+            else:
+                _shared = numbers
 
 
-def _told(redis: RedisClient, script: str, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
-    """The counts in Redis after running this script with these numbers; None if it does not answer."""
-    parts = [part for key, number in numbers.items() for part in (json.dumps(key), number)]
-    answer = redis.run(script, [redis.key("counts")], [LIFE_S, *parts])
+def _told(redis: RedisClient, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
+    """The counts in Redis after adding these; None if it does not answer."""
+    least = _shared + numbers
+    parts = [part for key in least for part in (json.dumps(key), numbers[key], least[key])]
+    answer = redis.run(ADD, [redis.key("counts")], [LIFE_S, *parts])
     if answer is None:
         return None
     return Counter({_key(name): int(number) for name, number in zip(answer[::2], answer[1::2], strict=True)})

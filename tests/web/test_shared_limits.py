@@ -145,7 +145,7 @@ STATS = 'pocketbell_responses_total{method="GET",route="/api/v1/stats",status="2
 def of_another_process(redis_url, *counts):
     """Add counts to Redis as another process would."""
     other = redis_client.RedisClient(redis_url, sharing._secret[:12])
-    added = [part for labels, number in counts for part in (json.dumps(labels), number)]
+    added = [part for labels, number in counts for part in (json.dumps(labels), number, number)]
     other.run(counters.ADD, [other.key("counts")], [counters.LIFE_S, *added])
     other.close()
 
