@@ -314,11 +314,7 @@ class _Transaction:
         thread = self._thread
         thread.after_commit = []
         give_back()  # its turn may be long in coming
-        try:
-            self._commit, self._is_first = _writer.take_turn()
-        except WriteFailed:
-            _writer.fails = True
-            raise
+        self._commit, self._is_first = _writer.take_turn()
         thread.writing, thread.accounts = _writer.opened(), self._account_seqs
         self._changes = thread.writing.total_changes
 

@@ -60,8 +60,7 @@ class Writer:
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
-        self.begins = 0  # how many BEGINs there were
-        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
+        self.beginning: object = None  # during a BEGIN, which waits while another process holds the file: its own
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
         self.fails = False  # whether the last transaction could not be made
@@ -87,6 +86,7 @@ class Writer:
         `WriteFailed` if nothing can be written.
         """
         if not (self.turn.acquire(blocking=False) or self._queue()):
+            self.fails = True
             raise WriteFailed("database is locked")
         is_first = self.commit is None
         try:
@@ -97,6 +97,7 @@ class Writer:
                 run_on(self.opened(), "SAVEPOINT part")
             self.commit = commit
         except BaseException as error:
+            self.fails = True
             self.end(WriteFailed(str(error)))
             self.close()
             self.turn.release()
@@ -127,19 +128,19 @@ class Writer:
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
             engine.make_way()
-            begins, is_beginning = self.begins, self.is_beginning
+            beginning = self.beginning
             if self.turn.acquire(timeout=STUCK_S):
                 return True
-            if is_beginning and self.is_beginning and self.begins == begins:
+            if beginning and self.beginning is beginning:
                 return False
         return False
 
     def _begin(self) -> None:
-        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
+        self.beginning, self.has_changes = object(), False
         try:
             run_on(self.opened(), "BEGIN IMMEDIATE")
         finally:
-            self.is_beginning = False
+            self.beginning = None
 
     def end_turn(self) -> None:
         """Commit, once the threads that are ready or wait for their turn have written into the same transaction."""
