@@ -12,7 +12,7 @@ from typing import Any
 
 import peewee as peewee
 
-from store import sqlite
+from store import engine, sqlite
 from store.engine import EVERYBODY as EVERYBODY
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
@@ -155,6 +155,7 @@ def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest
     """
     global _engine
     close()
+    engine.writes_fail = False
     if isinstance(place, Path):
         _engine = sqlite
         return sqlite.open_database(place, migrations, newest)
@@ -217,7 +218,7 @@ def fill(rows: Rows) -> dict[str, int]:
 
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
-    return _engine.writes_fail()
+    return engine.writes_fail
 
 
 def clock_ms() -> int | None:

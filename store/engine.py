@@ -22,6 +22,8 @@ IntegrityError = peewee.IntegrityError  # a row that contradicts others, such as
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
 Values = Sequence[object] | Mapping[str, object]
 
+writes_fail = False  # whether the last transaction could not be made, and no change has reached the disk since
+
 
 def make_way() -> None:
     """Called by a thread that may now wait for long, say for a provider or PostgreSQL; the server replaces this."""
@@ -139,7 +141,6 @@ class Engine(Protocol):
     def close(self) -> None: ...
     def copy_database(self, target: Path, changes: Sequence[str] = ()) -> None: ...
     def fill(self, rows: Rows) -> dict[str, int]: ...
-    def writes_fail(self) -> bool: ...
 
     # Statements that return one value; of a server, NULL without one.
     CHECK: str

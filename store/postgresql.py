@@ -73,7 +73,6 @@ class _Threads(threading.local):
 _pool: ConnectionPool[Connection] | None = None
 _threads = _Threads()
 _turns = dict[int, threading.Lock]()  # by account; threads that wait for it hold no connection
-_writes_fail = threading.Event()  # set when the last transaction could not be made
 
 
 # --- reading --------------------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ def run(statement: str, values: Values = ()) -> Cursor:
     thread = _threads.own
     if thread.accounts:
         cursor = _run_in_transaction(thread, statement, values)
-        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
+        if engine.writes_fail and cursor.rowcount > 0 and not statement.startswith(READS):
             thread.has_changes = True
         return cursor
     if not statement.startswith(READS):
@@ -97,7 +96,7 @@ def run(statement: str, values: Values = ()) -> Cursor:
 def run_later(statement: str, values: Values) -> None:
     """Run a statement in this thread's transaction, together with the next one or the commit."""
     thread = _threads.own
-    if not thread.accounts or _writes_fail.is_set():  # then `run` looks whether it changes anything
+    if not thread.accounts or engine.writes_fail:  # then `run` looks whether it changes anything
         run(statement, values)
     else:
         thread.unsent.append((statement, values))
@@ -242,7 +241,7 @@ class _Transaction:
             self._end(error)
         if error is None:
             if thread.has_changes:
-                _writes_fail.clear()
+                engine.writes_fail = False
             calls, thread.after_commit = thread.after_commit, []
             for call in calls:
                 call()
@@ -266,7 +265,7 @@ class _Transaction:
         for turn in self._turns:
             turn.release()
         if isinstance(error, WriteFailed):
-            _writes_fail.set()
+            engine.writes_fail = True
 
 
 def _taken_turn(account_seq: int) -> threading.Lock:
@@ -326,18 +325,12 @@ def this_thread() -> Thread:
     return _threads.own
 
 
-def writes_fail() -> bool:
-    """Whether the last transaction could not be made, and none has changed anything since."""
-    return _writes_fail.is_set()
-
-
 # --- opening --------------------------------------------------------------------------------------------------
 
 
 def open_database(url: ServerUrl, migrations: Path, newest: int) -> int:
     """As in store/database.py; the pool connects when the tables are there."""
     global _pool
-    _writes_fail.clear()
     with patiently_connected(url) as connection:
         try:
             before = prepare(connection, url, migrations, newest)

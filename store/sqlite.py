@@ -360,8 +360,3 @@ def keep_last_seq(file: sqlite3.Connection, table: Table, seq: int) -> None:
     file.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table.name,))
     if seq:
         file.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table.name, seq))
-
-
-def writes_fail() -> bool:
-    """Whether the last transaction could not be made, and none has reached the disk since."""
-    return _writer.fails

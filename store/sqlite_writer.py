@@ -63,7 +63,6 @@ class Writer:
         self.beginning: object = None  # during a BEGIN, which waits while another process holds the file: its own
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
-        self.fails = False  # whether the last transaction could not be made
         self.is_slow = False  # whether the last commit was
 
     def opened(self) -> sqlite3.Connection:
@@ -86,7 +85,7 @@ class Writer:
         `WriteFailed` if nothing can be written.
         """
         if not (self.turn.acquire(blocking=False) or self._queue()):
-            self.fails = True
+            engine.writes_fail = True
             raise WriteFailed("database is locked")
         is_first = self.commit is None
         try:
@@ -97,7 +96,7 @@ class Writer:
                 run_on(self.opened(), "SAVEPOINT part")
             self.commit = commit
         except BaseException as error:
-            self.fails = True
+            engine.writes_fail = True
             self.end(WriteFailed(str(error)))
             self.close()
             self.turn.release()
@@ -170,10 +169,10 @@ class Writer:
                 raise
         finally:
             if failure:
-                self.fails = True
+                engine.writes_fail = True
                 self.close()
             elif self.has_changes:  # an empty commit succeeds even on a full disk
-                self.fails = False
+                engine.writes_fail = False
             commit.end(failure)
 
     def _commit(self) -> None:

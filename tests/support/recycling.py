@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from store import database, sqlite
+from store import database, engine, sqlite
 
 MAX_PAGES = 120  # a new file has 75
 PRAGMAS = (
@@ -66,7 +66,7 @@ def take(path, name, value):
         for suffix in SUFFIXES:
             _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
         sqlite._file = path
-        sqlite._writer.fails = False
+        engine.writes_fail = False
     return is_like_new
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from store import database, postgresql
+from store import database, engine, postgresql
 from store.engine import ServerUrl
 from tests.support import postgresql as servers
 
@@ -59,7 +59,7 @@ def has_left(place):
 def take(place, name, value):
     """Let the database that was left have this note alone; returns True."""
     servers.empty(name, value)
-    postgresql._writes_fail.clear()
+    engine.writes_fail = False
     return True
 
 
