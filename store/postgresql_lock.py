@@ -8,7 +8,6 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import psycopg
 
@@ -21,9 +20,9 @@ LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to
 LOOKS_AT_LEAVING_EVERY_S = 0.1
 KEPT_EVERY_S = 5.0
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
-OTHERS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    " AND application_name = current_setting('application_name')"
+TAKE_ALONE = (  # if nothing else of Pocketbell is connected
+    f"{TAKE} AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND application_name = current_setting('application_name'))"
 )
 
 log = logging.getLogger("pocketbell.database")
@@ -40,7 +39,7 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
     `tell` is called with a sentence when there is one; raises `DatabaseRefused` after a minute.
     """
     waits = f"Another Pocketbell is using the database {url}: waiting for it to stop."
-    _wait_for_lock(url, _takes, LOOKS, pause, lambda: tell(waits))
+    _wait_for_lock(url, TAKE, LOOKS, pause, lambda: tell(waits))
 
 
 def claim(url: ServerUrl, pause: Callable[[], object] = lambda: _pause(LOOKS_AT_LEAVING_EVERY_S)) -> None:
@@ -48,12 +47,12 @@ def claim(url: ServerUrl, pause: Callable[[], object] = lambda: _pause(LOOKS_AT_
 
     Services that count together with Redis take no lock, but are connected. What has just ended may still seem so.
     """
-    _wait_for_lock(url, _takes_alone, LOOKS_AT_LEAVING, pause)
+    _wait_for_lock(url, TAKE_ALONE, LOOKS_AT_LEAVING, pause)
 
 
 def _wait_for_lock(
     url: ServerUrl,
-    takes: Callable[[Connection], bool],
+    statement: str,
     looks: int,
     pause: Callable[[], object],
     tell: Callable[[], object] = lambda: None,
@@ -63,7 +62,7 @@ def _wait_for_lock(
     for look in range(looks):
         if connection.closed:  # the server was started anew
             connection = patiently_connected(url)
-        if takes(connection):
+        if _takes(connection, statement):
             _kept_open.append(connection)
             return
         if not look:
@@ -73,24 +72,14 @@ def _wait_for_lock(
     raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
 
 
-def _takes_alone(connection: Connection) -> bool:
-    """Whether this connection has the lock now, and nothing else of Pocketbell is connected."""
-    return _takes(connection) and _asked(connection, OTHERS) == 0
-
-
-def _takes(connection: Connection) -> bool:
+def _takes(connection: Connection, statement: str = TAKE) -> bool:
     """Whether this connection has the lock now; it is closed if it turns out to be lost."""
-    return bool(_asked(connection, TAKE))
-
-
-def _asked(connection: Connection, statement: str) -> Any:
-    """The value that a statement returns; None, and the connection is closed, if that turns out to be lost."""
     try:
         row = connection.execute(statement).fetchone()
     except psycopg.OperationalError:
         connection.close()
-        return None
-    return row[0] if row else None
+        return False
+    return bool(row and row[0])
 
 
 def keep(url: ServerUrl, lost: Callable[[], object]) -> None:

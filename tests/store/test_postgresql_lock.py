@@ -59,9 +59,10 @@ def test_a_claim_waits_only_for_a_service_that_is_just_ending(url, lock, monkeyp
 
 
 def test_a_claim_whose_connection_is_lost_is_made_on_another(url, lock, monkeypatch):
-    usual, lost = lock.OTHERS, "SELECT pg_terminate_backend(pg_backend_pid())"
-    monkeypatch.setattr(lock, "OTHERS", lost)
-    lock.claim(url, lambda: monkeypatch.setattr(lock, "OTHERS", usual))
+    lost = [lock.connected(url)]
+    servers.end_connections(url)
+    monkeypatch.setattr(lock, "patiently_connected", lambda url: lost.pop() if lost else lock.connected(url))
+    lock.claim(url, lambda: None)
     assert len(lock._kept_open) == 1 and not lock._kept_open[0].closed
 
 
