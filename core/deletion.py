@@ -7,7 +7,6 @@ know requests or commands; raises `Refused` with a sentence.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from core import digest_text, people
 from core.local_time import day_bounds
@@ -78,32 +77,30 @@ def delete_account(account: Account, by: int | None = None, is_invitation: bool 
     try:
         _delete_notifications(account.seq, AFTER_ALL)
         _delete_values(account.seq, None, None)
-        for delete_some in DELETE_SOME:
-            _repeated(partial(_in_transaction, delete_some, account.seq, ROWS))
-        _in_transaction(_delete_rest, account.seq)
+        in_pieces(partial(_delete_rest, account.seq), math.inf)
     except WriteFailed as failure:
         raise _partly(failure) from failure
 
 
-def _delete_rest(account_seq: int) -> None:
-    """Delete the account, with rows that requests have written in the meantime."""
-    stored_people.end_access(account_seq)
-    _delete_rows(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
-    custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
-    for delete_some in DELETE_SOME:
-        delete_some(account_seq, ROWS)
-    stored_people.delete_rest(account_seq)
+def _delete_rest(account_seq: int) -> bool:
+    """Delete some of what is left, with rows that requests have written in the meantime, or the account at last.
+
+    Returns whether more is left.
+    """
+    with transaction(EVERYBODY, account_seq):
+        stored_people.end_access(account_seq)
+        _delete_rows(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
+        custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
+        if any(delete_some(account_seq, ROWS) == ROWS for delete_some in DELETE_SOME):
+            return True
+        stored_people.delete_rest(account_seq)
+    return False
 
 
 def _partly(failure: WriteFailed) -> Refused:
     """The refusal of a deletion that failed half-way."""
     why = failure.__cause__ or failure
     return Refused(500, f"Only a part was deleted: {why}. Run the command again to delete the rest.")
-
-
-def _in_transaction(write: Callable[..., Any], account_seq: int, *more: int) -> Any:
-    with transaction(EVERYBODY, account_seq):
-        return write(account_seq, *more)
 
 
 def _delete_notifications(account_seq: int, before: int) -> int:
