@@ -20,7 +20,7 @@ from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused, existing
-from wire.validation import checked_choice, checked_name
+from wire.validation import checked_name
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
@@ -28,7 +28,6 @@ NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
 LINK_LIFE_MS = DAY_MS
 SESSION_LIFE_MS = 90 * DAY_MS
 VISIT_NOTED_EVERY_MS = 3_600_000
-THEMES = ("system", "light", "dark")
 MONTH_DAYS = 32  # reaches back before the first of any month
 ZONES_APART_MS = 2 * DAY_MS  # a day may begin 26 hours earlier in another zone
 MAX_LIVE_KEYS = 1_000
@@ -167,11 +166,6 @@ def set_quiet_hours(account: Account, hours: str | None) -> None:
         change(account, quiet_hours=None, last_quiet_hours=account.quiet_hours or account.last_quiet_hours)
     else:
         change(account, quiet_hours=week_windows.checked(hours))
-
-
-def set_theme(account: Account, theme: str) -> None:
-    """Set how the pages look: like the system, light or dark."""
-    change(account, theme=checked_choice(theme, "theme", THEMES))
 
 
 def note_devices(account: Account, device_seq: int) -> None:

@@ -12,6 +12,9 @@ from store.sessions import Session
 from web import guards, rate_limits
 from web.context import current, request
 from wire.errors import Refused
+from wire.validation import checked_choice
+
+THEMES = ("system", "light", "dark")
 
 
 def show_settings(problem: Problem | None = None) -> str:
@@ -22,7 +25,7 @@ def show_settings(problem: Problem | None = None) -> str:
         "settings.html",
         problem=problem,
         zones=local_time.time_zone_names(),
-        themes=accounts.THEMES,
+        themes=THEMES,
         sessions=Session.of_account(account.seq, now),
         this_session=sha256_of(guards.session_token()),
         plan=plans.PLANS[account.plan],
@@ -40,7 +43,7 @@ def show_settings(problem: Problem | None = None) -> str:
 def save_theme() -> Page:
     """POST /app/settings/theme."""
     try:
-        accounts.set_theme(current().account, request.form.get("theme", ""))
+        accounts.change(current().account, theme=checked_choice(request.form.get("theme", ""), "theme", THEMES))
     except Refused as refused:
         return show_settings(Problem.of(refused)), 422
     return redirect("/app/settings", 303)

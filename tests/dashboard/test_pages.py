@@ -273,11 +273,11 @@ def test_the_redirect_to_the_sign_in_ignores_the_host_header(service, path):
 
 
 def test_a_form_on_a_database_that_cannot_be_written_gets_a_page_that_says_so(owner, monkeypatch):
-    def away(*_):
+    def away(*_, **__):
         raise WriteFailed("database or disk is full")
 
     owner.get("/app/settings")
-    monkeypatch.setattr(accounts, "set_theme", away)
+    monkeypatch.setattr(accounts, "change", away)
     answer = owner.post("/app/settings/theme", {"theme": "dark"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
     assert "The database does not answer, or its disk is full. Try again in a few seconds." in answer.text
