@@ -183,8 +183,8 @@ def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None
     prepared here, since counting a long history takes a while. What was deleted stays counted on its date.
     """
     zone = local_time.checked_zone(time_zone)
-    since = local_time.day_start(now - MONTH_DAYS * DAY_MS, zone)
-    first_day, begin = local_time.local_day(since, zone), since - ZONES_APART_MS
+    first_day = local_time.local_day(now - MONTH_DAYS * DAY_MS, zone)
+    begin = local_time.day_bounds(first_day, zone)[0] - ZONES_APART_MS
     with cpu_affinity.any_of_them():
         newest = notifications.newest_seq(account.seq)
         counts = notification_days.count_by_quarter_hour(account.seq, begin, 0, newest)

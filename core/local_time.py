@@ -189,11 +189,6 @@ def moment_ms(text: str, zone: str) -> int:
         raise Refused(400, sentence) from None
 
 
-def day_start(now: int, zone: str) -> int:
-    """When the calendar day of `now` (ms) began in `zone`, in ms."""
-    return _clock_at(_local(now, zone).date(), MIDNIGHT, zone)
-
-
 def weekday(at: int, zone: str) -> int:
     """The day of the week of `at` (ms) in `zone`: 0 is Monday."""
     return _local(at, zone).weekday()

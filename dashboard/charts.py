@@ -31,7 +31,7 @@ class Range(NamedTuple):
 
     def begin(self, zone: str, now: int) -> int:
         """When its first part begins: parts begin with the local day, so that they stay the same as time passes."""
-        midnight = local_time.day_start(now, zone)
+        midnight, _ = local_time.day_bounds(local_time.local_day(now, zone), zone)
         return midnight + (now - midnight) // self.width * self.width - self.span
 
 

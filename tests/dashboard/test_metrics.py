@@ -11,7 +11,7 @@ import pytest
 import dashboard.metrics
 import store.rows
 from core import firing, plans
-from core.local_time import day_start
+from core.local_time import day_bounds, local_day
 from store import database
 from store.custom_metrics import (
     BUCKETS,
@@ -217,7 +217,7 @@ def test_the_chart_and_its_table_have_counts_means_least_and_most_of_each_part(s
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/St_Johns", "Asia/Kathmandu"])
 def test_a_day_of_a_year_is_the_owners_day(service, owner, zone):
     account_set(service, "--plan", "scale", "--timezone", zone)
-    midnight = day_start(NOW - 3 * DAY_MS, zone)
+    midnight, _ = day_bounds(local_day(NOW - 3 * DAY_MS, zone), zone)
     add((1, midnight), (2, midnight + DAY_MS - 1), (3, midnight + DAY_MS))
     assert [row[0] for row in table(one(owner, chosen="1 y"))] == ["2", "1"]
 
