@@ -8,7 +8,7 @@ from typing import Any
 from core import digest_text, scheduled
 from core.attempts import is_expired
 from core.buttons import LIFE_MS
-from core.pieces import ROWS
+from core.pieces import BUDGET_S, ROWS
 from core.plans import history_begin
 from process import clock
 from process.faults import log_fault
@@ -76,9 +76,11 @@ def _is_done(entry: Entry) -> bool:
 
 
 def release_due(now: int) -> bool:
-    """Push what was snoozed until now again; returns whether more is left."""
-    found = stored.due(now, ROWS)
+    """Push what was snoozed until now again, of the accounts in turn; returns whether more is left."""
+    found, ends_s = stored.due(now, ROWS), clock.monotonic_s() + BUDGET_S
     for account_seq, seq in found:
+        if clock.monotonic_s() >= ends_s:
+            return True
         try:
             with transaction(account_seq):
                 _release(seq, clock.now_ms())

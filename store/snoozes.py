@@ -2,7 +2,6 @@
 
 from store.database import run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue
 
 PUT = (
     "INSERT INTO snooze (notification_seq, account_seq, until) VALUES (?, ?, ?)"
@@ -10,7 +9,16 @@ PUT = (
 )
 END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
 
-due = Overdue("snooze", "until", "notification_seq", f"account_seq {OF_ENABLED}")
+DUE = (  # of each account its first, then of each its second
+    "SELECT account_seq, notification_seq FROM (SELECT account_seq, notification_seq, until,"
+    " row_number() OVER (PARTITION BY account_seq ORDER BY until, notification_seq) AS place"
+    f" FROM snooze WHERE until <= ? AND account_seq {OF_ENABLED}) s ORDER BY place, until LIMIT ?"
+)
+
+
+def due(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` notifications (with their accounts' seqs) to be pushed again now, of the accounts in turn."""
+    return run(DUE, (now, limit)).fetchall()
 
 
 def put(notification_seq: int, account_seq: int, until: int) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from core import answers
+from core import answers, snoozes
 from models import Account
+from process import clock
 from store import buttons
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER
@@ -60,6 +61,18 @@ def test_a_second_snooze_replaces_the_first(owner, browser, passes):
     snooze(owner, id_, 60)
     passes(60)
     assert len(browser.pushes) == 3
+
+
+def test_accounts_are_pushed_to_in_turn_however_many_one_has_snoozed(service, owner, moved_clock, monkeypatch):
+    bob = follower(service, owner, "key", key_id(owner))
+    for caller in (owner, owner, owner, bob):
+        snooze(caller, send(caller))
+    moved_clock.advance(HOUR_S)
+    monkeypatch.setattr(snoozes, "ROWS", 2)
+    assert snoozes.release_due(clock.now_ms())
+    assert ["snoozedUntil" in detail(caller, caller.listed()[0]["id"]) for caller in (owner, bob)] == [True, False]
+    monkeypatch.setattr(snoozes, "BUDGET_S", 0)
+    assert snoozes.release_due(clock.now_ms()) and "snoozedUntil" in detail(owner, owner.listed()[0]["id"])
 
 
 def test_it_goes_to_the_devices_that_there_are_then(owner, browser, push_service, passes):
