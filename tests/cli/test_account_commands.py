@@ -50,10 +50,6 @@ def test_a_password_of_several_lines_which_no_form_can_send_is_refused(service, 
     assert command == "create" or Visitor(service).sign_in(password="another good password").status_code == 303
 
 
-def test_a_password_of_12_characters_that_are_not_ascii_is_enough(flask):
-    printed(flask("account", "create", OWNER, "--password-stdin", stdin="pässwörter12"))
-
-
 @pytest.mark.parametrize("options, plan", [((), "starter"), (("--plan", "scale"), "scale")])
 def test_an_account_is_starter_unless_told_otherwise(service, options, plan):
     printed(service.flask("account", "create", OWNER, *options))

@@ -21,12 +21,6 @@ def refusal(template):
 # Variables
 
 
-def test_fields_of_the_payload_are_variables_with_dots_for_nested_data():
-    payload = {"status": "down", "server": {"name": "db-1", "disks": [{"free": 3}]}}
-    template = "{{status}}: {{ server.name }} has {{server.disks.0.free}} GB left"
-    assert filled(template, payload) == ("down: db-1 has 3 GB left", ())
-
-
 @each("template", ["{{a}}", "{{ a}}", "{{a }}", "{{   a   }}", "{{\ta\t}}", "{{\n a\r\n}}"])
 def test_white_space_around_a_path_is_ignored(template):
     assert rendered(template, {"a": "x"}) == "x"

@@ -39,27 +39,14 @@ def test_a_quarter_of_an_hour_later_the_owner_can_sign_in(service, visitor, move
     make_account(service)
     use_up_tries(visitor)
     moved_clock.advance(15 * 60 - 1)
-    assert visitor.sign_in().status_code == 429
+    assert visitor.sign_in().headers["Retry-After"] == "1"
     moved_clock.advance(1)
-    assert visitor.sign_in().status_code == 303
-
-
-def test_retry_after_says_when_the_next_try_is_taken(service, visitor, moved_clock):
-    make_account(service)
-    use_up_tries(visitor)
-    moved_clock.advance(int(visitor.sign_in().headers["Retry-After"]))
     assert visitor.sign_in().status_code == 303
 
 
 def test_who_is_signed_in_stays_so_while_others_try(owner, service):
     use_up_tries(Visitor(service))
     assert owner.is_signed_in
-
-
-def test_a_right_password_does_not_count_as_a_try(service, visitor):
-    make_account(service)
-    for _ in range(11):
-        assert visitor.sign_in().status_code == 303
 
 
 def test_an_attempt_refused_for_lack_of_a_slot_does_not_count(service, visitor, monkeypatch):
@@ -121,25 +108,11 @@ def from_address(service, address):
     return Visitor(service, address=address)
 
 
-def test_tries_of_one_sender_do_not_lock_out_another(service, visitor):
-    make_account(service)
-    use_up_tries(from_address(service, "203.0.113.7"))
-    assert from_address(service, "203.0.113.7").sign_in().status_code == 429
-    assert from_address(service, "203.0.113.8").sign_in().status_code == 303
-
-
 def test_the_addresses_of_one_ipv6_network_are_one_sender(service):
     make_account(service)
     use_up_tries(from_address(service, "2001:db8::1"))
     assert from_address(service, "2001:db8::2").sign_in().status_code == 429
     assert from_address(service, "2001:db8:0:1::1").sign_in().status_code == 303
-
-
-def test_a_browser_that_was_signed_in_before_is_not_locked_out_by_its_own_sender(service, owner):
-    owner.post("/app/logout")
-    use_up_tries(Visitor(service))
-    assert Visitor(service).sign_in().status_code == 429
-    assert owner.sign_in().status_code == 303
 
 
 def test_a_browser_that_was_signed_in_before_is_not_locked_out_by_strangers_however_many(service, owner, few):
@@ -194,16 +167,6 @@ def test_a_browser_whose_session_ended_is_still_known(service, owner):
         Session.delete().execute()
     use_up_tries(Visitor(service))
     assert not owner.is_signed_in and owner.sign_in().status_code == 303
-
-
-FORGED = ["x", "e30.aSAfWA.x", "eyJrbm93biI6eyJlbWFpbCI6Im93bmVyQGV4YW1wbGUub3JnIiwiYnJvd3NlciI6IngifX0.aSAfWA.AAAA"]
-
-
-@pytest.mark.parametrize("cookie", FORGED)
-def test_a_forged_cookie_makes_no_known_browser(service, visitor, cookie):
-    make_account(service)
-    use_up_tries(visitor)
-    assert visitor.with_cookie(cookie).sign_in().status_code == 429
 
 
 def test_a_known_browser_of_another_service_is_unknown(service, owner, visitor):

@@ -232,12 +232,6 @@ def test_a_fault_of_the_feed_ends_nothing(hub, connect):
     assert client.recv(100) == b"one\n"
 
 
-def test_the_fifth_stream_of_a_key_closes_its_oldest(hub, connect):
-    clients = [connect(Tape()) for _ in range(5)]
-    assert read_to_end(clients[0]) == b""
-    assert len(hub.streams) == 4
-
-
 def test_there_is_room_for_so_many_and_always_for_a_key_whose_oldest_ends(hub, connect):
     clients = [connect(Tape(key=number // 4)) for number in range(MAX_STREAMS)]
     assert not hub.reserve(Tape(key=99))

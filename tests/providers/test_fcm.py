@@ -179,13 +179,6 @@ def test_a_failing_device_is_retried_alone(service, owner, family, moved_clock, 
     assert sum(len(phone.pushes) for phone in family.values()) == 4
 
 
-@pytest.mark.parametrize("status", [400, 503])
-def test_a_failing_oauth_does_not_touch_devices_of_other_kinds(owner, family, fcm, status):
-    fcm.oauth_then(status, "invalid_grant" if status == 400 else "")
-    assert sent_status(owner) == "delivered"
-    assert received(family) == {"apns": 1, "fcm": 0, "webpush": 1}
-
-
 def test_when_all_devices_fail_in_passing_the_first_that_takes_it_delivers(service, owner, family, moved_clock):
     family["apns"].then(410)
     family["fcm"].then(503)

@@ -35,11 +35,6 @@ def test_no_field_and_the_default_priority_give_the_push_that_there_was(phones, 
         assert (headers["urgency"], headers["ttl"], headers["topic"]) == ("high", str(DAY_S), sent["id"])
 
 
-def test_the_least_priority_is_not_pushed(phones):
-    phones.send(priority=1)
-    assert phones.apple.pushes == phones.android.pushes == phones.browser.pushes == []
-
-
 @pytest.mark.parametrize(
     "priority, level, apns_priority, android, urgency, members",
     [

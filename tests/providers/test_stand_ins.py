@@ -2,14 +2,10 @@
 
 import http.client
 import json
-import os
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 import time
-from pathlib import Path
 from urllib.parse import urlencode
 
 import jwt
@@ -29,19 +25,6 @@ from tests.support.server import wait_until
 from tests.support.smtp_service import SmtpService
 
 BODY = {"aps": {"alert": {"title": "Backup", "body": "finished"}}, "id": "n1"}
-NODE = """
-const apn = require("@parse/node-apn"), fs = require("fs")
-const [port, ca, key, keyId, teamId, topic, ...tokens] = process.argv.slice(1)
-const server = {address: "localhost", port: +port, ca: fs.readFileSync(ca)}
-const provider = new apn.Provider({token: {key, keyId, teamId}, ...server})
-const note = new apn.Notification({alert: {title: "Backup", body: "finished"}, topic, payload: {id: "n1"}})
-note.pushType = "alert"; note.expiry = Math.floor(Date.now() / 1000) + 3600; note.collapseId = "n1"
-;(async () => {
-  const first = await provider.send(note, tokens[0]), rest = await provider.send(note, tokens.slice(1))
-  console.log(JSON.stringify({sent: first.sent.concat(rest.sent), failed: first.failed.concat(rest.failed)}))
-  provider.shutdown()
-})()
-"""
 
 
 class Client:
@@ -214,29 +197,6 @@ def test_apns_takes_one_stream_at_a_time_until_its_first_200(apns, client):
     assert client.limits == [1]
     assert client.answer(client.push(phone, headers))[0] == 200
     assert (client.limits, apns.excess, len(phone.pushes)) == ([1, 1000], 1, 2)
-
-
-def test_the_stand_in_of_apns_accepts_node_apns_requests(apns, authority):
-    node, paths = shutil.which("node"), os.environ.get("NODE_PATH", "").split(":")
-    if not node or not any(Path(path, "@parse/node-apn").is_dir() for path in paths):
-        pytest.skip("node or @parse/node-apn (in NODE_PATH) is absent")
-    phones = [apns.phone() for _ in range(6)]
-    phones[5].then(410)
-    arguments = [apns.port, authority.ca_file, apns.key_pem, apns.key_id, apns.team_id, apns.topic]
-    run = subprocess.run(
-        [node, "-e", NODE, "--", *map(str, arguments), *(phone.token for phone in phones)],
-        env={"NODE_PATH": ":".join(paths)},
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    result = json.loads(run.stdout or run.stderr)
-    assert [sent["device"] for sent in result["sent"]] == [phone.token for phone in phones[:5]]
-    assert [(failed["status"], failed["response"]["reason"]) for failed in result["failed"]] == [
-        (410, "Unregistered")
-    ]
-    assert [len(phone.messages) for phone in phones] == [1, 1, 1, 1, 1, 0]
-    assert (apns.connections, apns.duplicates) == (1, 0)
 
 
 def assertion(fcm, ago=0, lifetime=3600, algorithm="RS256", key=None, **changes):

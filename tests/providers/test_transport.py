@@ -107,22 +107,6 @@ def test_an_acceptance_counts_by_its_whole_head_whatever_becomes_of_the_body(hea
     assert (reply.status, reply.failure is None) == (status, status == 200)
 
 
-def test_a_kept_connection_that_closes_without_an_answer_is_not_tried_again():
-    seen = []
-
-    def answer_once_then_close(connection, number):
-        seen.append(read_request(connection))
-        answer(connection)
-        seen.append(read_request(connection))
-        connection.close()
-
-    with listening(answer_once_then_close) as listener:
-        (first,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
-        (second,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
-        assert (first.status, second.status, listener.connections) == (201, 0, 1)
-    assert second.failure and len(seen) == 2
-
-
 def test_garbage_is_a_failure():
     def garbage(connection, number):
         read_request(connection)

@@ -171,16 +171,6 @@ def test_a_request_that_http2_returned_unprocessed_is_sent_again(apns, to, kind,
     assert (len(phone.pushes), len(phone.messages), apns.duplicates) == (times, 1, 0)
 
 
-@pytest.mark.parametrize("kind", ["refuse", "goaway", "goaway-hard"])
-def test_nothing_is_lost_or_doubled_while_the_provider_goes_away_again_and_again(apns, to, kind):
-    apns.after_s = 0.005
-    apns.inject(kind, every=12)
-    some = phones(apns, 20)
-    for _ in range(4):
-        assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 20
-    assert (taken(some), apns.duplicates) == ([4] * 20, 0)
-
-
 def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(apns, to):
     apns.after_s = 0.005
     for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):

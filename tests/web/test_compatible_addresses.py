@@ -96,10 +96,6 @@ def test_the_first_segments_of_our_addresses_are_found_in_the_routes():
     assert {"v1", "gotify"} <= app.COMPATIBLE_SEGMENTS and not any("<" in one for one in app.OWN_SEGMENTS)
 
 
-def test_the_page_at_the_root_is_still_there(service):
-    assert service.client.get("/").status_code in (302, 303)
-
-
 # --- switched off -------------------------------------------------------------------------------------------
 
 

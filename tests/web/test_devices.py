@@ -97,16 +97,9 @@ def test_each_kind_needs_its_own_credential(owner, body):
     assert_refused(owner.post("/devices", body), owner)
 
 
-def test_a_device_is_removed(owner):
-    kept, gone = device_of(register(owner)), device_of(register(owner, "1" * 64))
-    answer = owner.delete(f"/devices/{gone['id']}")
-    assert (answer.status_code, answer.json) == (200, {"ok": True})
-    assert devices(owner) == [kept]
-
-
 def test_a_removed_device_does_not_exist_any_more(owner):
     device = device_of(register(owner))
-    owner.delete(f"/devices/{device['id']}")
+    assert owner.delete(f"/devices/{device['id']}").json == {"ok": True} and devices(owner) == []
     again, unknown = owner.delete(f"/devices/{device['id']}"), owner.delete("/devices/" + "0" * 32)
     assert (again.status_code, again.json) == (404, error(404, "NOT_FOUND"))
     assert unlike(again) == unlike(unknown)
@@ -449,15 +442,11 @@ def plain(make_service, moved_clock):
     [
         *("https://a.push.example.com/x", "https://fcm.googleapis.com.evil.example/x"),
         *("https://evilfcm.googleapis.com/x", "https://storage.googleapis.com/x", "https://apple.com/x"),
-        *("https://windows.com/x", "https://mozilla.com/x"),
+        *("https://windows.com/x", "https://mozilla.com/x", "http://127.0.0.1:8000/x"),
     ],
 )
 def test_no_other_host_is_permitted_by_default(plain, push_service, endpoint):
     assert_refused(subscribe(plain, push_service.browser().subscription | {"endpoint": endpoint}), plain)
-
-
-def test_a_loopback_origin_is_not_permitted_by_default(plain, push_service):
-    assert_refused(subscribe(plain, push_service.browser().subscription), plain)
 
 
 # An account has at most 20 devices

@@ -1,6 +1,5 @@
 """What a notification may carry beside its text: in requests and in answers."""
 
-import json
 from unittest.mock import ANY
 
 import pytest
@@ -493,18 +492,3 @@ def test_a_wrong_least_priority_is_refused_with_its_name(owner, push_service, wr
     answer = owner.post("/devices", {"kind": "webpush", "subscription": subscription, "minPriority": wrong})
     assert answer.status_code == 400 and answer.json["error"].startswith("minPriority must be")
     assert owner.get("/devices").json["devices"] == []
-
-
-def test_a_plain_push_is_unchanged(owner, browser):
-    notification = sent(owner)
-    assert json.dumps(browser.messages[0]) == json.dumps(
-        {
-            "web_push": 8030,
-            "notification": {
-                "title": "MCP - Disk",
-                "body": "full",
-                "navigate": f"http://127.0.0.1:8000/app/notifications/{notification['id']}",
-                "tag": notification["id"],
-            },
-        }
-    )

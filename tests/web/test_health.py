@@ -41,11 +41,6 @@ def test_healthz_is_503_while_there_is_no_worker(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
 
 
-def test_healthz_is_200_while_the_worker_works(service, worker):
-    worker.start()
-    assert health(service) == (200, {"status": "ok"})
-
-
 STARTED_IN_A_CHILD = """
 import os, threading
 from core import scheduler

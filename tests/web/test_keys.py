@@ -48,12 +48,6 @@ def test_a_generated_key_is_answered_once_in_full(owner, moved_clock):
     assert type(key["id"]) is str
 
 
-def test_a_generated_key_works_at_once_and_for_its_own_account(owner):
-    other = using(owner, generate(owner))
-    sent = other.send().json["notification"]
-    assert owner.listed() == [sent]
-
-
 @each(
     "name, kept",
     [
@@ -168,11 +162,6 @@ def test_neither_the_key_nor_its_preview_serves_as_its_id(owner):
 
 
 # lastUsedAt
-
-
-def test_last_used_is_absent_until_the_first_use(owner):
-    key = generate(owner)
-    assert "lastUsedAt" not in listed(owner, key["id"])
 
 
 def test_last_used_is_true_to_within_a_second(owner, moved_clock):

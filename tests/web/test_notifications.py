@@ -128,13 +128,6 @@ def test_a_title_above_1000_or_a_body_above_10000_characters_is_refused(owner, t
 # Listing
 
 
-def test_an_empty_history_is_an_empty_done_page(owner):
-    answer = owner.get("/notifications")
-    assert answer.status_code == 200
-    assert answer.json == {"ok": True, "notifications": [], "pagination": {"nextCursor": ANY, "isDone": True}}
-    assert type(answer.json["pagination"]["nextCursor"]) is str and answer.json["pagination"]["nextCursor"]
-
-
 def test_the_list_has_the_newest_answers_first(owner, moved_clock):
     sent = []
     for number in range(4):

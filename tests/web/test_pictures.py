@@ -136,10 +136,6 @@ def test_a_picture_has_at_most_2_000_000_bytes(pro):
     assert send(pro, LARGEST * 2).status_code == 413
 
 
-def test_what_hides_behind_the_end_of_a_picture_is_not_kept(pro):
-    assert shown(pro, sent(pro, PNG + PAGE)["image"]).data == PNG
-
-
 def test_two_pictures_are_refused(pro):
     both = "image is there twice: a notification has one picture."
     for other in (ELSEWHERE, (BytesIO(PNG), "b.png")):
@@ -168,12 +164,6 @@ def test_the_first_picture_under_another_name_counts_unless_image_is_there(pro):
     beside = sent(pro, files.gif(), file01=(BytesIO(PNG), "a.png"))
     assert shown(pro, beside["image"]).data == files.gif()
     assert sent(pro, None, image=ELSEWHERE, file01=(BytesIO(PNG), "a.png"))["image"] == ELSEWHERE
-
-
-def test_what_begins_as_json_is_json_whatever_it_is_called(pro):
-    headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    sent = b' {"title": "Door", "body": "motion"}'
-    assert pro.request("POST", "/api/v1/notifications/send", data=sent, headers=headers).status_code == 200
 
 
 def test_a_form_that_cannot_be_read_is_refused(pro):

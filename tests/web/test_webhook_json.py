@@ -1,12 +1,5 @@
 """The JSON that an alert webhook takes, bare or in a form, and what it refuses."""
 
-import json
-import re
-
-import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from tests.support.answers import AT, refusal
 from tests.support.rows import each
 from tests.support.service import last
@@ -76,40 +69,3 @@ def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
         assert hook.post(data=data, headers=headers).status_code == 200
         assert last(owner) == ("é+%41&payload=1", "漢")
     assert len(owner.listed()) == 1 + len(CONTENT_TYPES)
-
-
-STRINGS = st.text(st.characters(exclude_categories=[]), max_size=20) | st.sampled_from(["\ud800", "\x00", "\udc00a"])
-NUMBERS = st.integers(-(10**99), 10**99) | st.floats(allow_nan=False, allow_infinity=False)
-VALUES = st.recursive(
-    st.none() | st.booleans() | NUMBERS | STRINGS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(STRINGS, inner, max_size=4),
-    max_leaves=10,
-)
-
-
-def storable(value):
-    """The value as it must be kept: surrogates in pairs, all others and NUL replaced."""
-    if isinstance(value, str):
-        return re.sub("[\ud800-\udfff\x00]", "\ufffd", value)
-    if isinstance(value, list):
-        return [storable(each) for each in value]
-    if isinstance(value, dict):
-        return {storable(key): storable(each) for key, each in value.items()}
-    return value
-
-
-@pytest.fixture
-def mirror(service, owner):
-    """An alert that shows the field `x` as it is."""
-    return service.alert("--body", "{{ x }}")
-
-
-@settings(
-    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(VALUES)
-def test_any_json_object_is_an_event_and_a_template_shows_all_of_it(owner, mirror, moved_clock, value):
-    moved_clock.advance(61)
-    data = json.dumps({"x": [value]})
-    assert mirror.post(data=data).status_code == 200
-    assert json.loads(last(owner)[1]) == storable(json.loads(data)["x"])

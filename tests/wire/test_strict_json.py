@@ -283,7 +283,7 @@ def test_a_fields_name_is_exact(owner, name):
 )
 def test_the_body_is_json_in_utf_8_whatever_it_is_called(owner, content_type):
     headers = {} if content_type is None else {"Content-Type": content_type}
-    answer = owner.request("POST", SEND, data='{"title": "é", "body": "漢"}'.encode(), headers=headers)
+    answer = owner.request("POST", SEND, data=' {"title": "é", "body": "漢"}'.encode(), headers=headers)
     assert (answer.status_code, answer.json["notification"]["title"]) == (200, "MCP - é")
 
 
@@ -386,16 +386,4 @@ def test_any_json_value_is_200_or_400_and_a_200_keeps_title_and_body(pro, moved_
         return
     sent = answer.json["notification"]
     assert (sent["title"], sent["body"]) == ("MCP - " + value["title"], value["body"])
-    assert pro.listed("?limit=1") == [sent]
-
-
-KEPT_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
-
-
-@PROPERTY
-@given(title=KEPT_TEXT, body=KEPT_TEXT)
-def test_any_text_with_a_visible_letter_is_kept_exactly(pro, moved_clock, title, body):
-    moved_clock.advance(1)
-    sent = pro.send(title + "x", "x" + body).json["notification"]
-    assert (sent["title"], sent["body"]) == (f"MCP - {title}x", f"x{body}")
     assert pro.listed("?limit=1") == [sent]
