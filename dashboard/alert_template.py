@@ -58,14 +58,6 @@ class Draft(NamedTuple):
         return {column: getattr(self, name) for column, name in FIELDS.items()}
 
 
-class Tried(NamedTuple):
-    """The payload that a draft is tried on, and where it is from."""
-
-    payload: Payload
-    source: str
-    is_real: bool = True  # not a sample
-
-
 def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | None = None) -> str:
     """The part of the page; `draft`, if given, replaces the saved templates."""
     draft = draft or _saved(alert)
@@ -156,7 +148,7 @@ def _send_test(alert: Alert, draft: Draft) -> None:
 
     It replaces no other notification and does not repeat: the others with its tag may be real.
     """
-    content = _rendered(alert, draft, _tried(alert, draft, _kept(alert)).payload)
+    content = _rendered(alert, draft, _tried(alert, draft, _kept(alert))[0])
     content = content._replace(missing=(), tag=None, acknowledge=())
     sent = delivery.deliver(Owner.of(current().account), content)
     is_told = sent.devices or sent.notification.status == "held"
@@ -236,15 +228,18 @@ def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
     return fits if fits and fits is not preset and is_untouched else None
 
 
-def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> Tried:
-    """The payload for a draft: the pasted JSON (`Refused` (400) if invalid), or else `kept`, or else the sample."""
+def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> tuple[Payload, str, bool]:
+    """The payload for a draft, where it is from, and whether it is a real one.
+
+    That is the pasted JSON (`Refused` (400) if invalid), or else `kept`, or else a sample.
+    """
     if draft.payload.strip():
-        return Tried(parse_event(draft.payload.encode()), "With your JSON")
+        return parse_event(draft.payload.encode()), "With your JSON", True
     if kept is not None:
-        return Tried(kept, "With the last request")
+        return kept, "With the last request", True
     preset = presets.of(alert.preset)
     whose = "sample data" if preset is presets.of(None) else f"sample data from {preset.name}"
-    return Tried(parse_event(as_json(preset.sample).encode()), f"With {whose}", is_real=False)
+    return parse_event(as_json(preset.sample).encode()), f"With {whose}", False
 
 
 def _kept(alert: Alert) -> Payload | None:
