@@ -79,51 +79,6 @@ def test_the_preview_is_requested_300_ms_after_the_last_key(alert):
     assert alert.previews() == 1
 
 
-@each(
-    "title, said",
-    [
-        (
-            "{{ titel }} {{ host.nane }} {{ zzzzzz }}",
-            [
-                "titel is not in this request. Did you mean title?",
-                "host.nane is not in this request. Did you mean host.name?",
-                "zzzzzz is not in this request.",
-            ],
-        ),
-        (
-            "{{ title | round }} {{ ti",
-            [
-                "{{ title | round }} cannot be filled: round needs a number.",
-                "{{ ti cannot be filled: the closing }} is missing.",
-            ],
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_placeholder_appears_and_disappears_while_typing(alert, title, said):
-    alert.title.fill(title)
-    expect(alert.wrong).to_have_text(said)
-    alert.title.fill("{{ title }} {{ host.name }}")
-    expect(alert.wrong).to_have_count(0)
-    alert.expect_shown("Disk web-1")
-
-
-def test_priority_link_and_tag_appear_and_disappear_in_the_preview_while_typing(alert):
-    page, facts = alert.page, alert.page.locator("#preview .under-lock p").nth(1)
-    expect(facts).to_have_text("Delivered right away.")
-    page.locator("details:has(#priority)").evaluate("more => { more.open = true; }")
-    page.get_by_label("Priority", exact=True).fill("urgent")
-    page.get_by_label("Link", exact=True).fill("https://x.example/{{ host.name }}?a={{ message }}")
-    page.get_by_label("Tag", exact=True).fill("{{ title }}")
-    more = "Link: https://x.example/web-1?a=root%20at%2098%20%25. Tag: Disk. Delivered right away."
-    expect(facts).to_have_text(f"urgent {more}")
-    expect(facts.locator("span")).to_have_class("badge bad")
-    page.get_by_label("Resolved when", exact=True).fill("title = Disk")
-    expect(facts).to_have_text(f"low resolved {more}")
-    for field in ("priority", "url", "tag", "resolved"):
-        page.locator(f"#{field}").fill("")
-    expect(facts).to_have_text("Delivered right away.")
-
-
 def tap(page, path):
     open_values(page)
     page.get_by_role("button", name=path, exact=True).click()
