@@ -39,10 +39,12 @@ class Subscription:
         self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
         self.known = dict.fromkeys(map(_mark, self.waiting))  # messages that were written or wait for it
         self.repeating = set[int]()  # seqs of notifications with a repeat that may yet be the last
-        for topic in subscribed:  # a repeating notification comes with its next repeat
-            for found in found_topics.begun(topic.device, AFTER_ALL, AFTER_ALL, (), now):
+        since = now - SLACK_MS if wanted.since.word == "none" else AFTER_ALL
+        for topic in subscribed:  # what has begun does not come again, and what repeats with its next repeat
+            for found in found_topics.begun(topic.device, since, AFTER_ALL, (), now):
                 if found.seq <= self.after[topic.device.account_seq]:  # the first look finds newer ones
-                    self.repeating.add(found.seq)
+                    if found.is_repeating:
+                        self.repeating.add(found.seq)
                     self.known[_mark(Stored(topic, found))] = None
         self.written: Stored | None = None
         self.fetched = list[Stored]()

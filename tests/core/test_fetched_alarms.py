@@ -87,6 +87,16 @@ def test_a_message_stored_while_a_stream_opens_arrives_on_it(owner, android, ala
     assert sorted(message["title"] for message in stream.new()) == ["MCP - Fire", "MCP - Smoke"]
 
 
+def test_a_stream_of_new_messages_has_no_scheduled_one_that_came_just_before(owner, android, moved_clock):
+    for minutes, messages in ((1, []), (2, ["later"])):
+        at = moved_clock.ms + 60_000 * minutes
+        owner.post("/notifications/send", {"title": "t", "body": "later", "deliverAt": at})
+        repeat(owner, moved_clock)
+        stream = Stream(android)
+        repeat(owner, moved_clock)
+        assert [message["message"] for message in stream.new()] == messages
+
+
 def test_a_stream_with_an_id_gives_that_message_alone(owner, android):
     stream = Stream(android, id="0" * 32)
     owner.send(title="t", body="another")
