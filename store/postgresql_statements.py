@@ -168,22 +168,13 @@ class Connection(psycopg.Connection[Any]):
 
     def _all_results(self) -> Generator[Wait, Ready, list[PGresult]]:
         """The server's results of all statements in the pipeline."""
-        pgconn, was_end = self.pgconn, False
+        yield from generators.send(self.pgconn)
         results: list[PGresult] = []
-        while pgconn.flush():
-            if (yield Wait.RW) & Ready.R:
-                pgconn.consume_input()
-        while True:
-            while pgconn.is_busy():
-                if (yield Wait.R):
-                    pgconn.consume_input()
-            result = pgconn.get_result()
-            if result is not None and result.status == ExecStatus.PIPELINE_SYNC:
+        while some := (yield from generators.fetch_many(self.pgconn)):  # those of one statement
+            if some[-1].status == ExecStatus.PIPELINE_SYNC:
                 return results
-            if result is None and was_end:
-                raise psycopg.OperationalError("the connection was lost")
-            was_end = result is None  # of one statement's results
-            results += [result] if result else []
+            results += some
+        raise psycopg.OperationalError("the connection was lost")
 
     def _results(self) -> list[PGresult]:
         results: list[PGresult] = self.wait(generators.execute(self.pgconn))
