@@ -13,7 +13,7 @@ import peewee
 import psycopg
 from psycopg.adapt import Loader
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.types.numeric import Int8Dumper
+from psycopg.types.numeric import Int8Dumper, IntLoader
 from psycopg.types.string import StrDumperUnknown
 
 from store.dialect import translated
@@ -62,23 +62,11 @@ class _ListDumper(StrDumperUnknown):
         return super().dump(json.dumps(obj))
 
 
-class _FlagDumper(Int8Dumper):
+class _FlagLoader(Loader):
     """Flags are 0 and 1 in the tables."""
 
-    def dump(self, obj: Any) -> Any:
-        return super().dump(int(obj))
-
-
-class _FlagLoader(Loader):
     def load(self, data: Any) -> int:
         return int(bytes(data) == b"t")
-
-
-class _SumLoader(Loader):
-    """The sum of integers is `numeric`."""
-
-    def load(self, data: Any) -> int:
-        return int(bytes(data))
 
 
 def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
@@ -117,9 +105,9 @@ def parameters(url: ServerUrl) -> dict[str, Any]:
 def configure(connection: Connection) -> None:
     """Set the limits of a new connection, and how values are sent and read."""
     connection.execute(OF_CONNECTION)
-    for kind, dumper in ((str, _TextDumper), (list, _ListDumper), (int, Int8Dumper), (bool, _FlagDumper)):
+    for kind, dumper in ((str, _TextDumper), (list, _ListDumper), (int, Int8Dumper), (bool, Int8Dumper)):
         connection.adapters.register_dumper(kind, dumper)
-    for name, loader in (("bool", _FlagLoader), ("numeric", _SumLoader)):
+    for name, loader in (("bool", _FlagLoader), ("numeric", IntLoader)):  # the sum of integers is numeric
         connection.adapters.register_loader(name, loader)
 
 
