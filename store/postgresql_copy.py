@@ -4,7 +4,6 @@ Must not know the tables or a setting.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +56,7 @@ def fill(connection: Connection, rows: Rows) -> dict[str, int]:
 
 
 def _fill(connection: Connection, table: Table, rows: Rows) -> int:
-    count, left = 0, rows.of(table)
-    while some := list(islice(left, table.rows_at_once)):
-        _copy(connection, table, some)
-        count += len(some)
+    count = _copy(connection, table, rows.of(table))
     if table.key == "seq":  # a row without a number gets the next one
         highest = f"greatest({rows.last_seq(table)}, (SELECT max(seq) FROM {table.name}))"
         _run(
@@ -71,13 +67,15 @@ def _fill(connection: Connection, table: Table, rows: Rows) -> int:
     return count
 
 
-def _copy(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
-    into = f"COPY {table.name} ({', '.join(table.columns)}) FROM STDIN (FORMAT BINARY)"
+def _copy(connection: Connection, table: Table, rows: Iterator[tuple[Any, ...]]) -> int:
+    """Add these rows; returns how many there were."""
+    count, into = 0, f"COPY {table.name} ({', '.join(table.columns)}) FROM STDIN (FORMAT BINARY)"
     try:
         with connection.cursor() as cursor, cursor.copy(into) as copy:
             copy.set_types([TYPES[kind] for kind in table.types])
             for row in rows:
                 copy.write_row([without_nul(value) if isinstance(value, str) else value for value in row])
+                count += 1
     except psycopg.errors.UniqueViolation:  # SQLite has the same constraints
         raise DatabaseRefused(
             f"Two rows of the table {table.name} would be the same in PostgreSQL, whose texts have no NUL:"
@@ -85,6 +83,7 @@ def _copy(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> 
         ) from None
     except psycopg.Error as error:
         raise failure(connection, error) from None
+    return count
 
 
 def _run(connection: Connection, statement: str) -> Any:
