@@ -22,7 +22,8 @@ def service(make_service, mail_server, push_service, moved_clock):
 
 @pytest.fixture
 def address(service, owner, mail_server):
-    """A confirmed address that gets everything."""
+    """A confirmed address that gets everything, and whose number is not its account's."""
+    owner.delete(f"/devices/{owner.post('/devices', {'kind': 'ntfy'}).json['device']['id']}")
     made = confirmed(service, owner, mail_server, role="always", minPriority=1)
     mail_server.got.clear()
     return made

@@ -13,6 +13,7 @@ import segno
 
 from core import accounts
 from core.alerts import ICONS
+from dashboard import page
 from models import Alert
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, PASSWORD
@@ -185,6 +186,11 @@ def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     answer = alert.settings(**wrong)
     (said,) = Page(answer.text).said("alert")
     assert answer.status_code == 422 and said.endswith(".") and everything() == before
+
+
+@each("color, ink", [("#757575", "dark"), ("#747474", "light"), ("#FF0000", "dark"), ("#0000FF", "light")])
+def test_an_icon_is_drawn_in_what_is_easier_to_read_on_its_colour(color, ink):
+    assert page.ink(color) == ink
 
 
 def test_a_wrong_colour_is_refused_with_the_word_of_its_field(alert):

@@ -171,6 +171,11 @@ def test_a_request_that_http2_returned_unprocessed_is_sent_again(apns, to, kind,
     assert (len(phone.pushes), len(phone.messages), apns.duplicates) == (times, 1, 0)
 
 
+def test_a_request_is_sent_ten_times_at_most(apns, to):
+    apns.inject("refuse", every=1)
+    assert is_told(*send_all(to(phone := apns.phone()), PLENTY_S)) and len(phone.pushes) == 10
+
+
 def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(apns, to):
     apns.after_s = 0.005
     for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):

@@ -105,6 +105,7 @@ def test_the_small_picture_within_a_jpegs_first_segment_is_cut():
     small = segment(0xE0, files.JFIF[4:-2] + b"\1\1rgb" + SECRET)
     assert cut(jpeg().replace(files.JFIF, small)) == jpeg()
     assert cut(jpeg(segment(0xEE, files.ADOBE[4:] + SECRET))) == jpeg(files.ADOBE)
+    assert cut(jpeg(segment(0xED, files.ADOBE[4:] + SECRET))) == jpeg()  # Photoshop's words
 
 
 @each(

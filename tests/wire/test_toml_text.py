@@ -35,6 +35,11 @@ def test_a_text_is_read_as_it_was_written(text):
     assert tomllib.loads(f"x = {toml_string(text)}\ny = 1") == {"x": text, "y": 1}
 
 
+def test_a_text_is_quoted_as_a_person_would():
+    texts = ["a", 'say "a"', 'it\'s "a"', "a\nb"]
+    assert [*map(toml_string, texts)] == ['"a"', "'say \"a\"'", '"it\'s \\"a\\""', '"""\na\nb"""']
+
+
 def test_each_table_and_field_has_the_line_in_which_it_begins():
     expected = {
         ("top", 0, ""): 2,
