@@ -6,7 +6,6 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 from core import local_time
-from core.plans import PLANS
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store.custom_metrics import Bucket
 from store.metric_rules import Firing
@@ -42,11 +41,6 @@ RANGES = (  # of about 300 parts each
     Range("90 d", 90, 6 * HOUR_MS),
     Range("1 y", 365, DAY_MS),
 )
-
-
-def ranges(plan: str) -> dict[str, Range]:
-    """The ranges within the plan's history, by name."""
-    return {one.name: one for one in RANGES if one.days <= PLANS[plan].history_days}
 
 
 def mean(buckets: Sequence[Bucket]) -> float:

@@ -191,7 +191,9 @@ def download_metric() -> Response:
 
 
 def _ranges() -> dict[str, Range]:
-    return charts.ranges(current().account.plan)
+    """The ranges within the plan's history, by name."""
+    kept_days = PLANS[current().account.plan].history_days
+    return {one.name: one for one in charts.RANGES if one.days <= kept_days}
 
 
 def _range() -> Range:
