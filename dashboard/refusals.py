@@ -12,7 +12,6 @@ from dashboard.page import error_page, is_wanted
 from process.faults import log_fault
 from store.engine import IntegrityError, WriteFailed
 from web.context import current, request
-from wire import gotify
 from wire.errors import CODES, Refused, rest_body
 
 AWAY_S = 10  # when a client may try again, after the database could not be used
@@ -35,8 +34,7 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
         log_fault(f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(503, retry_after_s=AWAY_S) if isinstance(error, WriteFailed) else Refused(500)
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
-    errors = gotify.error_body if isinstance(refused, gotify.Misplaced) else current().errors
-    return errors(refused), refused.status, {**headers, **refused.headers}
+    return current().errors(refused), refused.status, {**headers, **refused.headers}
 
 
 def _void() -> Refused | None:

@@ -22,7 +22,6 @@ from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current, request, signed_in_account
 from wire.errors import Refused, existing
-from wire.gotify import Misplaced
 from wire.gotify import error_body as gotify_errors
 from wire.ntfy import NtfyRefused, authorization, user_and_password
 from wire.ntfy import error_body as ntfy_errors
@@ -37,13 +36,11 @@ BROWSERS = {
     **{"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"},
 }
 SYSTEMS = ("iPhone", "iPad", "Android", "Macintosh", "Windows", "Linux")
-DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASCII)
-METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 API_KEY = re.compile(r"(?i:bearer) +(sk_test_[0-9a-f]{48})", re.ASCII)
 KEY_OF_OTHERS = re.compile(r"(?:tk_)?(sk_test_[0-9a-f]{48})", re.ASCII)  # some of ntfy's clients insist on tk_
 PING_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 PING_KEY = re.compile(rf"[0-9A-Za-z]{{{accounts.PING_KEY_CHARACTERS}}}", re.ASCII)
-BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
+BEARER = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 
 
 def _credential(form: re.Pattern[str]) -> str | None:
@@ -61,7 +58,8 @@ def ntfy_key() -> None:
     """An API key as ntfy's clients send a token: `Authorization: Bearer` or `Basic`, or in `?auth=`."""
     key = sent_to_ntfy()
     if key is None and request.path == "/message" and ("token" in request.args or "X-Gotify-Key" in request.headers):
-        raise Misplaced
+        current().errors = gotify_errors
+        raise Refused(404, "Gotify's addresses begin with /gotify here: send to /gotify/message.")
     _admit_key(key)
 
 
@@ -116,7 +114,7 @@ def device_token() -> None:
 
 
 def _device() -> Device:
-    token = _credential(DEVICE_TOKEN)
+    token = _credential(BEARER)
     device = Device.with_resync_token(sha256_of(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
@@ -133,7 +131,7 @@ def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
     request_body.check_size()
     token = existing(current().settings.metrics_token)
-    if not secrets.compare_digest(_credential(METRICS_TOKEN) or "", token):
+    if not secrets.compare_digest(_credential(BEARER) or "", token):
         raise Refused(401, "This address takes Authorization: Bearer with the setting METRICS_TOKEN.")
 
 

@@ -25,13 +25,6 @@ TEXT_KIND = ("client::display", "contentType")
 MARKDOWN_PICTURE = re.compile(r"!\[[^\[\]\n]*\]\((?P<url>https://[^\s()]+)\)", re.I)
 
 
-class Misplaced(Refused):
-    """A message for Gotify at the address that it has in Gotify."""
-
-    def __init__(self) -> None:
-        super().__init__(404, "Gotify's addresses begin with /gotify here: send to /gotify/message.")
-
-
 def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
     """The content of a request to publish; the default title is the key's name. `Refused` (400) without a message."""
     title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""
