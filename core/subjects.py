@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from core import metric_rules
-from core.definitions import ALERT, HEARTBEAT, RULE
+from core.definitions import KINDS
 from models import ApiKey
 from store.subjects import SUBJECTS
 from wire.errors import Refused, existing
@@ -16,19 +16,10 @@ from wire.errors import Refused, existing
 BY_NAME = re.compile(f"({'|'.join(SUBJECTS)}):(.+)", re.DOTALL)
 MAX_SHOWN = 100  # characters of what was not found
 
-
-FIND: dict[str, Callable[[int, str], Any]] = {
-    "alert": ALERT.find,
-    "key": lambda account_seq, id_: existing(ApiKey.first("account_seq = ? AND id = ?", account_seq, id_)),
-    "heartbeat": HEARTBEAT.find,
-    "rule": RULE.find,
-}
-LISTS: dict[str, Callable[[int], list[Any]]] = {
-    "alert": ALERT.of_account,
-    "key": lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None],
-    "heartbeat": HEARTBEAT.of_account,
-    "rule": RULE.of_account,
-}
+FIND: dict[str, Callable[[int, str], Any]] = {kind.name: kind.find for kind in KINDS}
+FIND["key"] = lambda account_seq, id_: existing(ApiKey.first("account_seq = ? AND id = ?", account_seq, id_))
+LISTS: dict[str, Callable[[int], list[Any]]] = {kind.name: kind.of_account for kind in KINDS}
+LISTS["key"] = lambda account_seq: [key for key in ApiKey.of_account(account_seq) if key.revoked_at is None]
 
 
 def find(account_seq: int, what: str, id_: str) -> Any:
@@ -63,7 +54,7 @@ def named(
 
 def of_account(account_seq: int) -> list[tuple[str, list[tuple[str, str]]]]:
     """All that the account has of each kind: the id of each, and its name, in the order of the names."""
-    found = {what: [(one.id, name_of(one)) for one in listed(account_seq)] for what, listed in LISTS.items()}
+    found = {what: [(one.id, name_of(one)) for one in LISTS[what](account_seq)] for what in SUBJECTS}
     return [(what, sorted(some, key=lambda one: one[1].lower())) for what, some in found.items()]
 
 
