@@ -168,14 +168,6 @@ def set_quiet_hours(account: Account, hours: str | None) -> None:
         change(account, quiet_hours=week_windows.checked(hours))
 
 
-def note_devices(account: Account, device_seq: int) -> None:
-    """Note that the owner knows of all devices up to that one."""
-    with transaction(account.seq):
-        known = Account.with_seq(account.seq)
-        if known and known.known_device_seq < device_seq:
-            Account.change(account.seq, known_device_seq=device_seq)
-
-
 def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None]:
     """Prepare a change of the time zone; returns the function that makes it, which may be called in a transaction.
 

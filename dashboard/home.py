@@ -147,7 +147,8 @@ def note_devices() -> Page:
     """POST /app/devices/seen: the owner has seen the present devices, so Home stops warning about them."""
     account, seen = current().account, request.form.get("seen", "")
     newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
-    accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
+    known = min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0
+    accounts.change(account, known_device_seq=max(known, account.known_device_seq))
     return page.back_to("/app/", "Thanks. You will be told when a key adds another device.")
 
 
