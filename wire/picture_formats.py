@@ -6,7 +6,7 @@ decoded: what shows the pixels stays byte for byte, all other parts go, and so d
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 MAX_PICTURE_BYTES = 2_000_000
@@ -26,12 +26,14 @@ class _Broken(Exception):
     """The bytes cannot be followed to a picture's end."""
 
 
-def cut_picture(data: bytes | memoryview) -> Picture | None:
+def cut_picture(data: bytes) -> Picture | None:
     """The picture without what it says about maker and place; None if it cannot be followed to its end."""
+    view = memoryview(data)
     for begins, content_type, kept_parts in KINDS:
         if begins.match(data):
             try:
-                return Picture(_joined(data, kept_parts(memoryview(data))), content_type)
+                pieces = (part if isinstance(part, bytes) else view[slice(*part)] for part in kept_parts(view))
+                return Picture(b"".join(pieces), content_type)
             except (_Broken, IndexError, struct.error):  # the latter two: a part ends beyond the file
                 return None
     return None
@@ -40,28 +42,6 @@ def cut_picture(data: bytes | memoryview) -> Picture | None:
 def begins_picture(data: bytes) -> bool:
     """Whether these are the first bytes of a picture."""
     return any(begins.match(data) for begins, _, _ in KINDS)
-
-
-def _joined(data: bytes | memoryview, parts: Iterable[Part]) -> bytes:
-    """All parts as one: a single copy, or none if everything stays."""
-    view, pieces, start, end = memoryview(data), list[bytes | memoryview](), 0, 0
-    for part in parts:
-        if isinstance(part, bytes):
-            pieces += (view[start:end], part)
-            start = end = 0
-            continue
-        if part[0] != end:  # neighbours are one piece
-            pieces.append(view[start:end])
-            start = part[0]
-        end = part[1]
-    if isinstance(data, bytes) and (start, end) == (0, len(data)):
-        return data
-    return b"".join((*pieces, view[start:end]))
-
-
-def _instead(view: memoryview, start: int, end: int, new: bytes) -> Part:
-    """What is written in the place of a span, or the span itself if it says the same."""
-    return (start, end) if view[start:end] == new else new
 
 
 # JPEG: https://www.w3.org/Graphics/JPEG/itu-t81.pdf, annex B
@@ -128,9 +108,9 @@ def _jpeg_colours(view: memoryview, code: int, start: int, contents: int, end: i
     if code == APP2 and words.startswith(b"ICC_PROFILE\0"):
         yield start, end
     elif code == APP0 and words.startswith(b"JFIF\0") and len(words) == 14:
-        yield _instead(view, start, end, b"\xff\xe0\0\x10" + words[:12] + b"\0\0")
+        yield b"\xff\xe0\0\x10" + words[:12] + b"\0\0"
     elif code == APP14 and words.startswith(b"Adobe") and len(words) >= 12:
-        yield _instead(view, start, end, b"\xff\xee\0\x0e" + words[:12])
+        yield b"\xff\xee\0\x0e" + words[:12]
 
 
 # PNG: https://www.w3.org/TR/png-3/#11Chunks
@@ -243,7 +223,7 @@ def _webp_parts(view: memoryview) -> Iterator[Part]:
     _, size = WEBP_CHUNK.unpack_from(view)
     _require(8 + size <= len(view))
     chunks = list(_webp_chunks(view, 12, 8 + size, WEBP_SHOWN, iter(range(MAX_PARTS))))
-    yield _instead(view, 0, 12, b"RIFF" + (4 + _size(chunks)).to_bytes(4, "little") + b"WEBP")
+    yield b"RIFF" + (4 + _size(chunks)).to_bytes(4, "little") + b"WEBP"
     yield from chunks
 
 
@@ -264,7 +244,7 @@ def _webp_chunks(
             has_image = has_image or is_over or kind == b"ANMF"
             yield from _webp_chunk(view, kind, contents, after, steps)
             if size & 1 and kind != b"ANMF":  # whose size becomes even
-                yield _instead(view, after, min(after + 1, end), b"\0")
+                yield b"\0"
         start = min(after + (size & 1), end)
     raise _Broken
 
@@ -274,14 +254,14 @@ def _webp_chunk(view: memoryview, kind: bytes, contents: int, end: int, steps: I
     start, size = contents - 8, end - contents
     if kind == b"ANMF":
         chunks = list(_webp_chunks(view, contents + 16, end, WEBP_FRAME_SHOWN, steps))
-        yield _instead(view, start, contents, WEBP_CHUNK.pack(kind, 16 + _size(chunks)))
+        yield WEBP_CHUNK.pack(kind, 16 + _size(chunks))
         yield contents, contents + 16
         yield from chunks
         return
     if kind == b"VP8X":
         _require(start == 12 and size == 10)
         yield start, contents
-        yield _instead(view, contents, contents + 1, bytes([view[contents] & ~WEBP_TELLS]))
+        yield bytes([view[contents] & ~WEBP_TELLS])
         yield contents + 1, end
         return
     if kind == b"VP8 ":
