@@ -21,13 +21,13 @@ from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
 if TYPE_CHECKING:  # large packages are imported when they are first needed
-    from providers.webpush_crypto import BrowserKeys, VapidKey
+    from providers.webpush_crypto import VapidKey
 
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
 MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_KEPT_S, MIN_SIGNATURE_LIFE_S = 11 * 3600, 3600
 MAX_KEPT_SIGNATURES = 1_000
-MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and keys are kept
+MAX_KEPT_ENDPOINTS = 1_000  # whose permission is kept: each push asks for it three times
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 COMPANIES = {  # by the end of their hosts
     "fcm.googleapis.com": "Google",
@@ -87,13 +87,13 @@ class WebPush(Provider[Hosts]):
         if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
+        if len(_decoded(auth)) != SECRET_BYTES:
+            raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
         try:
-            browser = browser_keys(_decoded(p256dh), _decoded(auth))
+            browser_keys(_decoded(p256dh), _decoded(auth))
         except ValueError:
             what = "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url."
             raise Refused(400, what) from None
-        if len(browser.secret) != SECRET_BYTES:
-            raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
         return {"token": endpoint, "p256dh": p256dh, "auth": auth}
 
     def origin(self, push: Push) -> str:
@@ -102,11 +102,11 @@ class WebPush(Provider[Hosts]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
-        from providers.webpush_crypto import encrypted
+        from providers.webpush_crypto import browser_keys, encrypted
 
         origin, any_address = self._permitted(push)
         payload = _payload(push.message, push.origin or self.server.public_url)
-        body = encrypted(payload, _browser_keys(push.p256dh or "", push.auth or ""))
+        body = encrypted(payload, browser_keys(_decoded(push.p256dh or ""), _decoded(push.auth or "")))
         headers = {
             "Authorization": self._authorization(origin, push.email),
             "Content-Encoding": "aes128gcm",
@@ -211,11 +211,3 @@ def _decoded(value: str) -> bytes:
         return base64.urlsafe_b64decode(value + "==") if BASE64URL.fullmatch(value) else b""
     except ValueError:
         return b""
-
-
-@lru_cache(MAX_KEPT_ENDPOINTS)
-def _browser_keys(p256dh: str, auth: str) -> "BrowserKeys":
-    """The keys of a subscription that is stored; raises `ValueError` if `p256dh` is not a point of the curve."""
-    from providers.webpush_crypto import browser_keys
-
-    return browser_keys(_decoded(p256dh), _decoded(auth))

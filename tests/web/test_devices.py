@@ -5,7 +5,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from providers import webpush
+from providers import webpush_crypto
 from tests.support.accounts import OWNER
 from tests.support.answers import error, unlike
 from tests.support.push_service import base64url, unbase64url
@@ -321,9 +321,9 @@ def test_a_subscription_with_one_fault_is_refused(owner, push_service, fault):
 
 
 def test_nothing_is_kept_of_a_subscription_that_is_refused(owner, push_service):
-    good, before = push_service.browser().subscription, webpush._browser_keys.cache_info().currsize
+    good, before = push_service.browser().subscription, webpush_crypto.browser_keys.cache_info().currsize
     assert_refused(subscribe(owner, keyed(good, auth="A" * 20_000)), owner)
-    assert webpush._browser_keys.cache_info().currsize == before
+    assert webpush_crypto.browser_keys.cache_info().currsize == before
 
 
 @each(
