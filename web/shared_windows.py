@@ -26,12 +26,7 @@ local function hits_within(key, length)
   end
   local oldest = redis.call('LINDEX', key, 0)
   while oldest and oldest - now <= -length do
-    local hundredth = redis.call('LINDEX', key, 99)
-    if hundredth and hundredth - now <= -length then
-      redis.call('LTRIM', key, 100, -1)
-    else
-      redis.call('LPOP', key)
-    end
+    redis.call('LPOP', key)
     oldest = redis.call('LINDEX', key, 0)
   end
   return redis.call('LLEN', key)
