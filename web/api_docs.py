@@ -5,7 +5,7 @@ It shows what the file says, and must not know the operations themselves.
 
 import json
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -51,7 +51,6 @@ def _page() -> str:
         "docs.html",
         info=document["info"],
         groups=groups,
-        origin=ORIGIN,
         schemes=components["securitySchemes"],
         everywhere=[_answer(*one) for one in everywhere.items()],
         headers=list(_headers(components)),
@@ -115,7 +114,7 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
         "bodies": _bodies(found.get("requestBody", {})),
         "good": [answer for answer in answers if answer["status"] < "300"],
         "errors": [answer for answer in answers if answer["status"] >= "300"],
-        "curl": partial(_curl, method, path, found),
+        "curl": _curl(method, path, found),
     }
 
 
@@ -191,7 +190,7 @@ def _between(least: int | None, most: int | None, unit: str) -> list[str]:
     return [f"{most:,}{units}" if least == most else f"{least:,} to {most:,}{units}"]
 
 
-def _curl(method: str, path: str, found: Schema, origin: str) -> str:
+def _curl(method: str, path: str, found: Schema) -> str:
     """A command to copy, which sends the examples."""
     parameters = [one for one in found.get("parameters", ()) if "example" in one]
     for one in parameters:
@@ -204,4 +203,4 @@ def _curl(method: str, path: str, found: Schema, origin: str) -> str:
         options.append(f"-d {quote(json.dumps(example, ensure_ascii=False))}")
     if method != ("POST" if "requestBody" in found else "GET"):
         options.insert(0, f"-X {method}")
-    return " \\\n  ".join([f"curl {quote(f'{origin}{path}?{query}' if query else origin + path)}", *options])
+    return " \\\n  ".join([f"curl {quote(ORIGIN + path + '?' * bool(query) + query)}", *options])
