@@ -249,7 +249,10 @@ def add_device(caller, token):
     return caller.post("/devices", {"kind": "fcm", "token": token}).json["device"]["id"]
 
 
-def test_a_removed_device_without_history_is_purged_after_90_days_but_for_the_last_one(service, owner, moved_clock):
+def test_a_removed_device_without_history_is_purged_after_90_days_but_for_the_last_one(
+    service, owner, pro, moved_clock
+):
+    pro.send()  # whose history is another one
     first, second, third = (add_device(owner, token) for token in "abc")
     for device in (third, first, second):
         owner.delete(f"/devices/{device}")

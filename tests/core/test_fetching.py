@@ -69,6 +69,7 @@ def test_priority_1_reaches_the_app_and_no_browser(owner, push_service):
     browser, android = subscribe(owner, push_service), add_phone(owner)
     owner.post("/notifications/send", {"title": "t", "body": "quiet", "priority": 1})
     assert android.bodies() == ["quiet"] and browser.messages == []
+    assert [bool(one["lastDeliveredAt"]) for one in owner.get("/devices").json["devices"]] == [True, False]
 
 
 def test_a_notification_of_priority_1_is_delivered_once_stored(owner, android, moved_clock):

@@ -99,12 +99,15 @@ def test_a_scheduled_notification_goes_to_the_chosen_devices_alone(
     other = push_service.browser()
     owner.enable(other)
     newest, _ = device_ids(service)
+    ring(later="2026-11-22T09:00")
     ring(later="2026-11-22T08:00", devices=[newest])
     if is_removed:
         owner.done(f"/app/devices/{newest}/remove")
-    passes(24 * HOUR_S)
+    passes(22 * HOUR_S)
     assert sorted((len(browser.messages), len(other.messages))) == [0, 0 if is_removed else 1]
-    assert [one["status"] for one in service.caller().listed()] == ["delivered"]
+    assert [one["status"] for one in service.caller().listed()] == ["delivered", "held"]
+    passes(2 * HOUR_S)
+    assert sorted((len(browser.messages), len(other.messages))) == ([0, 1] if is_removed else [1, 2])
 
 
 def test_the_form_keeps_its_input_after_an_error(owner, browser, ring):

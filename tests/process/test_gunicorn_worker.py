@@ -42,13 +42,15 @@ def ends():
         (b"x" * 499, 1_000, 0, False),  # and then nothing within ten seconds
         (b"x" * 500, 300, 0, False),
         (b"x" * 500, 1_000, 99, True),  # which came with its head
+        (b"Transfer-Encoding: chunked\r\n\r\n0x1\r\n" + b"x" * 500, 1_000, 0, False),
     ],
 )
 def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
     ends, moved_clock, sent, most, free_after_s, goes_on
 ):
     ours, theirs = ends
-    theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n" + sent)
+    length = b"" if b"chunked" in sent else b"Content-Length: 500\r\n\r\n"
+    theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + length + sent)
     theirs.shutdown(socket.SHUT_WR)
     ours.begin(clock.monotonic_s(), most)
     request = Incoming(Config(), ours, ours.peer)
