@@ -250,12 +250,6 @@ def test_bytes_that_are_not_utf_8_cause_no_traceback_as_argument_or_input(tmp_pa
     assert "is not UTF-8" in told(run_in_fork(tmp_path, *create, stdin=tmp_path / "password"))
 
 
-def test_a_backup_to_a_name_that_is_not_utf_8_causes_no_traceback(service, owned, tmp_path):
-    done = run_in_fork(service.data_dir, "backup", tmp_path / os.fsdecode(b"caf\xe9.db"), **service.where)
-    assert b"Traceback" not in done.stderr
-    assert len((done.stdout + done.stderr).splitlines()) == 1
-
-
 @each("charset", ["ascii", "latin-1"])
 def test_an_output_that_cannot_show_a_name_causes_no_traceback(service, owned, charset):
     owned("key", "create", OWNER, "漢字")
@@ -310,11 +304,6 @@ def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, u
     result = run_command(tmp_path, "account", "list")
     assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
     assert len(result.output.splitlines()) == 1, result.output
-
-
-def test_a_process_says_in_one_line_that_its_database_file_cannot_be_used(tmp_path):
-    garbage(tmp_path / "pocketbell.db")
-    told(run_in_fork(tmp_path, "account", "list"))
 
 
 @sqlite_only

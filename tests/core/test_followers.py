@@ -101,11 +101,6 @@ def test_an_invitation_that_expired_is_renewed_and_answered_as_itself(owner, hoo
     assert owner.get(place("alert", hook.id)).json["followers"] == [again, second]
 
 
-def test_the_newest_invitation_is_first(owner, hook):
-    first, second = (invited(owner, "alert", hook.id, f"{name}@example.org") for name in ("one", "two"))
-    assert owner.get(place("alert", hook.id)).json["followers"] == [second, first]
-
-
 def test_what_expired_and_the_followers_of_a_key_that_ended_are_removed(service, owner, hook, bob, moved_clock):
     invited(owner, "alert", hook.id, "nobody@example.org")
     owner.delete(f"/api-keys/{key_id(owner)}")

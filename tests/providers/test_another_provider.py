@@ -115,10 +115,6 @@ def pigeon(owner):
     return answer.json["device"]
 
 
-def listed_devices(owner):
-    return owner.get("/devices").json["devices"]
-
-
 def checked(service):
     return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "Pigeon post")
 
@@ -155,40 +151,10 @@ def test_an_unknown_kind_is_told_that_there_is_this_one_too(owner):
     assert error == "kind must be apns, email, fcm, ntfy, pigeon, webhook or webpush."
 
 
-def test_a_token_that_it_calls_dead_removes_the_device(owner, pigeon, loft):
-    loft.answers = [(410, b"")]
-    assert owner.send().json["notification"]["status"] == "failed"
-    assert listed_devices(owner) == []
-
-
-def test_a_refusal_of_one_push_leaves_the_device_with_the_reason(owner, pigeon, loft):
-    loft.answers = [(400, b'{"problem": "no such pigeon"}')]
-    assert owner.send().json["notification"]["status"] == "failed"
-    assert listed_devices(owner)[0]["lastError"] == "The loft answered 400 (no such pigeon)."
-
-
-def test_an_unlisted_answer_means_the_same_for_every_provider(owner, pigeon, loft):
-    loft.answers = [(503, b"")]
-    assert owner.send().json["notification"]["status"] == "pending"
-    loft.answers = [(401, b"")]
-    assert owner.send().json["notification"]["status"] == "pending"
-    assert listed_devices(owner)[0]["lastError"] == "The loft answered 401. Check LOFT_URL."
-
-
 def test_doctor_tries_its_credentials(service, loft):
     assert checked(service) == ("ok", "The loft accepts the credentials.")
     loft.answers = [(403, b"")]
     assert checked(service) == ("bad", "The loft answered 403. Check LOFT_URL.")
-
-
-def test_without_its_setting_a_device_waits_and_doctor_says_so(make_service, moved_clock):
-    service = make_service()
-    service.account()
-    owner = service.caller()
-    assert owner.post("/devices", {"kind": "pigeon", "token": "DE-17"}).status_code == 201
-    assert owner.send().json["notification"]["status"] == "pending"
-    assert listed_devices(owner)[0]["lastError"] == "Pigeon post is not configured on this server."
-    assert checked(service)[0] == "bad" and "1 of the devices need it" in checked(service)[1]
 
 
 def test_the_devices_page_offers_it(service):

@@ -8,11 +8,11 @@ import struct
 import threading
 import time
 
+import jwt
 import pytest
 
 from providers import transport
 from providers.transport import Request, send_all
-from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
 from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
 from tests.support.rows import each
@@ -43,7 +43,10 @@ def trusted(authority, monkeypatch):
 @pytest.fixture
 def to(apns):
     """Makes one right request to each of these phones, each with an id of its own."""
-    headers, numbers = apns_headers(apns), itertools.count()
+    claims, numbers = {"iss": apns.team_id, "iat": int(time.time())}, itertools.count()
+    token = jwt.encode(claims, apns.key_pem, "ES256", {"kid": apns.key_id})
+    headers = {"authorization": f"bearer {token}", "apns-topic": apns.topic, "apns-push-type": "alert"}
+    headers |= {"apns-priority": "10", "apns-expiration": "1795341600"}
 
     def make(*phones):
         bodies = [json.dumps({"aps": {"alert": "finished"}, "id": str(next(numbers))}).encode() for _ in phones]
