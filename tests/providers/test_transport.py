@@ -34,21 +34,6 @@ def test_requests_run_at_the_same_time_in_the_calling_thread():
     assert [reply.status for reply in replies] == [201] * 5
 
 
-def test_a_reply_has_nothing_of_the_one_before():
-    def tell_the_first_one(connection, number):
-        read_request(connection)
-        answer(connection, headers="X-First: yes\r\n", body=b"first")
-        read_request(connection)
-        answer(connection)
-
-    with listening(tell_the_first_one) as listener:
-        (first,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
-        (second,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
-        assert listener.connections == 1
-    assert (first.headers, first.body) == ({"x-first": "yes", "content-length": "5"}, b"first")
-    assert (second.headers, second.body) == ({"content-length": "0"}, b"")
-
-
 def test_a_silent_push_service_ends_at_the_deadline_and_delays_no_other():
     def first_hangs(connection, number):
         if b"hang" not in read_request(connection):
