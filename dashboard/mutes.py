@@ -5,7 +5,7 @@ from typing import Any
 from core import durations, mutes
 from dashboard import page
 from dashboard.page import Page, Problem
-from dashboard.quiet_hours import NewMute, show_quiet_hours
+from dashboard.quiet_hours import NEW_MUTE, show_quiet_hours
 from models import Account
 from process import clock
 from store.mutes import HISTORY
@@ -21,8 +21,7 @@ def create_mute() -> Page:
     if "duration" not in form:
         mutes.mute_for_an_hour(account.seq, mutes.subject_of(account, form.get("what", "")), now)
         return page.back_to(page.asked_for("back", QUIET), "Muted for an hour. Notifications are held until then.")
-    what, duration, cron = (form.get(name, "") for name in ("what", "duration", "cron"))
-    typed = NewMute(what, duration, cron, "urgent" in form, "history" in form)
+    typed = {name: form.get(name, "").strip() for name in NEW_MUTE}
     try:
         made = mutes.create_mute(account, _fields(account, typed), now)
     except Refused as refused:
@@ -31,13 +30,13 @@ def create_mute() -> Page:
     return page.back_to(QUIET, said)
 
 
-def _fields(account: Account, typed: NewMute) -> dict[str, Any]:
+def _fields(account: Account, typed: dict[str, str]) -> dict[str, Any]:
     """The fields of the REST API for what was typed."""
-    what, id_ = mutes.named(account, typed.what)
-    for_s = durations.seconds_of(typed.duration, "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
-    more = {"mode": HISTORY} if typed.history else {}
-    cron = typed.cron.strip() or None
-    return {"what": what, "id": id_, "forS": for_s, "cron": cron, "urgentPasses": not typed.urgent, **more}
+    what, id_ = mutes.named(account, typed["what"])
+    for_s = durations.seconds_of(typed["duration"], "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
+    more = {"mode": HISTORY} if typed["history"] else {}
+    cron = typed["cron"] or None
+    return {"what": what, "id": id_, "forS": for_s, "cron": cron, "urgentPasses": not typed["urgent"], **more}
 
 
 def end_mute(mute_id: str) -> Page:

@@ -37,17 +37,7 @@ class Typed(NamedTuple):
 USUAL = Typed(begin="22:00", end="07:00")  # offered while they are off
 
 
-class NewMute(NamedTuple):
-    """The form of a new mute, as it was sent."""
-
-    what: str = ALL
-    duration: str = "1h"
-    cron: str = ""
-    urgent: bool = False  # whether urgent ones are muted, too
-    history: bool = False
-
-
-NO_MUTE = NewMute()
+NEW_MUTE = {"what": ALL, "duration": "1h", "cron": "", "urgent": "", "history": ""}  # the fields of its form
 
 
 class Day(NamedTuple):
@@ -59,7 +49,7 @@ class Day(NamedTuple):
     now: float | None  # the present time on its bar, if it is today
 
 
-def show_quiet_hours(muting: NewMute = NO_MUTE, problem: Problem | None = None) -> str:
+def show_quiet_hours(muting: dict[str, str] = NEW_MUTE, problem: Problem | None = None) -> str:
     """GET /app/quiet."""
     return _quiet_page(_saved(current().account), problem, muting)
 
@@ -82,7 +72,7 @@ def at_present(account: Account, now: int) -> dict[str, Any]:
     }
 
 
-def _quiet_page(typed: list[Typed], problem: Problem | None, muting: NewMute = NO_MUTE) -> str:
+def _quiet_page(typed: list[Typed], problem: Problem | None, muting: dict[str, str] = NEW_MUTE) -> str:
     account, now = current().account, clock.now_ms()
     listed = Alert.of_account(account.seq)
     through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]

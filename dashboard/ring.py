@@ -1,7 +1,5 @@
 """Ring: write a notification to one's own devices."""
 
-from typing import NamedTuple
-
 from flask import redirect, render_template
 
 from core import delivery, local_time
@@ -15,30 +13,20 @@ from wire.errors import Refused
 from wire.notification import PRIORITIES, Content, check_times, checked_priority, checked_url
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_text
 
-
-class Written(NamedTuple):
-    """The fields as the owner typed them; an empty link or time means none."""
-
-    title: str = ""
-    text: str = ""
-    priority: str = "normal"
-    link: str = ""
-    later: str = ""  # a date and a time of the account's zone
-
-
-TEST = Written("Hello", "from my own server")  # as the key's page shows it
+NEW = {"title": "", "text": "", "priority": "normal", "link": "", "later": ""}
+TEST = NEW | {"title": "Hello", "text": "from my own server"}  # as the key's page shows it
 
 
 def show_ring() -> Page:
     """GET /app/ring?test: the form, empty or with a test."""
     ids = {device.id for device in Device.of_account(current().account.seq)}
-    return _ring_page(TEST if "test" in request.args else Written(), ids)
+    return _ring_page(TEST if "test" in request.args else NEW, ids)
 
 
-def _ring_page(written: Written, chosen: set[str], problem: Problem | None = None) -> str:
+def _ring_page(typed: dict[str, str], chosen: set[str], problem: Problem | None = None) -> str:
     return render_template(
         "ring.html",
-        written=written,
+        typed=typed,
         chosen=chosen,
         devices=Device.of_account(current().account.seq),
         priorities=PRIORITIES,
@@ -51,24 +39,23 @@ def _ring_page(written: Written, chosen: set[str], problem: Problem | None = Non
 def ring() -> Page:
     """POST /app/ring: sends it, and leads to its page."""
     account, chosen = current().account, set(request.form.getlist("device"))
-    written = Written(*(request.form.get(name, default) for name, default in Written._field_defaults.items()))
-    written = written._replace(link=written.link.strip(), later=written.later.strip())
+    typed = {name: request.form.get(name, default).strip() for name, default in NEW.items()}
     try:
-        content = _content(written, account.time_zone, clock.now_ms())
+        content = _content(typed, account.time_zone, clock.now_ms())
         sent = delivery.deliver(Owner.of(account), content, device_ids=_chosen(account.seq, chosen))
     except Refused as refused:
-        return _ring_page(written, chosen, Problem.of(refused)), 422
+        return _ring_page(typed, chosen, Problem.of(refused)), 422
     at, path = sent.notification.content.deliver_at, f"/app/notifications/{sent.notification.id}"
     return redirect(path, 303) if at is None else page.back_to(path, f"It will ring {page.near(at)}.")
 
 
-def _content(written: Written, zone: str, now: int) -> Content:
+def _content(typed: dict[str, str], zone: str, now: int) -> Content:
     content = Content(
-        checked_text(written.title.strip(), "title", MAX_TITLE_CHARACTERS),
-        checked_text(written.text.strip(), "text", MAX_BODY_CHARACTERS),
-        priority=checked_priority(written.priority, "priority"),
-        url=checked_url(written.link, "link") if written.link else None,
-        deliver_at=_moment(written.later, zone) if written.later else None,
+        checked_text(typed["title"], "title", MAX_TITLE_CHARACTERS),
+        checked_text(typed["text"], "text", MAX_BODY_CHARACTERS),
+        priority=checked_priority(typed["priority"], "priority"),
+        url=checked_url(typed["link"], "link") if typed["link"] else None,
+        deliver_at=_moment(typed["later"], zone) if typed["later"] else None,
     )
     try:
         check_times(content, now)
