@@ -1,7 +1,7 @@
 """The message of an alert: edit its templates, with a preview of the last payload made by the code that delivers."""
 
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import flash, redirect
 
@@ -26,6 +26,9 @@ from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, Content
 from wire.strict_json import parse_event
 
 Payload = dict[str, Any]
+# Templates that are not saved yet, by their fields; `repeats`, "1" if urgent events do; and `payload`, the JSON to
+# try them on (empty: the last one received).
+Draft = dict[str, str]
 FIELDS = {f"{name}_template": name for name in presets.TEMPLATES} | {"resolved_when": "resolved"}  # column to field
 SHORT = 60  # characters shown of each value that can be inserted
 NO_LINK = "none, because the result is not an http or https address"
@@ -37,25 +40,6 @@ TESTED = {
     "failed": "The test could not be delivered. History says why.",
     "held": "Test held: everything is muted. You can find it in History.",
 }
-
-
-class Draft(NamedTuple):
-    """Templates that are not saved yet, and the JSON payload to try them on (empty: the last one received)."""
-
-    title: str = ""
-    body: str = ""
-    priority: str = ""
-    url: str = ""
-    tag: str = ""
-    image: str = ""
-    resolved: str = ""
-    repeats: str = ""  # "1" if urgent events repeat, "0" if not; empty: as saved
-    payload: str = ""
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The templates as they would be saved."""
-        return {column: getattr(self, name) for column, name in FIELDS.items()}
 
 
 def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | None = None) -> str:
@@ -85,16 +69,16 @@ def save_template(alert_id: str) -> Page:
         if "test" in request.form:
             _send_test(alert, draft)
             return message_tab(alert, draft)
-        changed = {**draft.columns, "repeats_urgent": draft.repeats == "1"}
+        changed = {**_columns(draft), "repeats_urgent": draft["repeats"] == "1"}
         alert = alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         return message_tab(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
     said, kind = _words_of_saving(draft)
-    if not draft.payload.strip():
+    if not draft["payload"].strip():
         return back_to(alert_id, said, "message", kind)
     flash(said, kind)  # with the page itself, not a redirect to it, which would lose the pasted JSON
-    return message_tab(alert, _saved(alert)._replace(payload=draft.payload))
+    return message_tab(alert, _saved(alert) | {"payload": draft["payload"]})
 
 
 def _words_of_saving(draft: Draft) -> tuple[str, str]:
@@ -134,13 +118,17 @@ def use_preset(alert_id: str) -> Page:
 
 def _draft(alert: Alert) -> Draft:
     """The draft in the form; fields that the form lacks come from the saved templates."""
-    saved = _saved(alert)._asdict().items()
-    return Draft(*(request.form.get(name, text).replace("\r\n", "\n") for name, text in saved))
+    return {name: request.form.get(name, text).replace("\r\n", "\n") for name, text in _saved(alert).items()}
 
 
 def _saved(alert: Alert) -> Draft:
     texts = {name: getattr(alert, column) or "" for column, name in FIELDS.items()}
-    return Draft(**texts, repeats="1" if alert.repeats_urgent else "0")
+    return {**texts, "repeats": "1" if alert.repeats_urgent else "0", "payload": ""}
+
+
+def _columns(draft: Draft) -> dict[str, str]:
+    """The templates as they would be saved."""
+    return {column: draft[name] for column, name in FIELDS.items()}
 
 
 def _send_test(alert: Alert, draft: Draft) -> None:
@@ -176,10 +164,10 @@ def _preview(alert: Alert, draft: Draft, kept: Payload | None) -> dict[str, Any]
         "title": text.title,
         "body": text.body,
         "priority": PRIORITY_WORDS[text.priority] if text.priority else "",
-        "url": text.url or (NO_LINK if is_real and draft.url.strip() else ""),
-        "tag": text.tag or (NO_TAG if is_real and draft.tag.strip() else ""),
-        "image": text.image or (NO_PICTURE if is_real and draft.image.strip() else ""),
-        "is_resolved": holds(draft.resolved.strip(), payload),
+        "url": text.url or (NO_LINK if is_real and draft["url"].strip() else ""),
+        "tag": text.tag or (NO_TAG if is_real and draft["tag"].strip() else ""),
+        "image": text.image or (NO_PICTURE if is_real and draft["image"].strip() else ""),
+        "is_resolved": holds(draft["resolved"].strip(), payload),
         "repeats": text.acknowledge,
         "arrival": _arrival(alert, text.priority),
         "meant": message_templates.likely_paths(text.missing, paths) if is_real else {},
@@ -205,22 +193,19 @@ def _arrival(alert: Alert, priority: int | None) -> str:
 
 def _unfilled(draft: Draft, payload: Payload | None) -> list[Unfilled]:
     """The parts of the templates that stay as written, without duplicates."""
-    templates = (draft.title, draft.body, draft.priority, draft.url, draft.tag, draft.image)
-    found = (unfilled(template, payload, current().account.time_zone) for template in templates)
+    found = (unfilled(draft[name], payload, current().account.time_zone) for name in presets.TEMPLATES)
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
-    checked = alerts.checked(draft.columns)
-    repeats = draft.repeats == "1" if draft.repeats else alert.repeats_urgent
-    drafted = Alert(name=alert.name, **checked, repeats_urgent=repeats)
+    drafted = Alert(name=alert.name, **alerts.checked(_columns(draft)), repeats_urgent=draft["repeats"] == "1")
     return alerts.rendered(drafted, current().account.time_zone, payload)
 
 
 def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
     """A preset that recognizes the last payload, if the templates are still unchanged and it is not already used."""
     preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
-    saved, whole = _saved(alert).columns, preset.templates
+    saved, whole = _columns(_saved(alert)), preset.templates
     # An alert may be older than some of its preset's templates, but title and body belong together.
     is_like = {column: (not text, text == whole[column]) for column, text in saved.items()}
     of_texts = zip(is_like["title_template"], is_like["body_template"], strict=True)
@@ -233,8 +218,8 @@ def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> tuple[Payload, s
 
     That is the pasted JSON (`Refused` (400) if invalid), or else `kept`, or else a sample.
     """
-    if draft.payload.strip():
-        return parse_event(draft.payload.encode()), "With your JSON", True
+    if draft["payload"].strip():
+        return parse_event(draft["payload"].encode()), "With your JSON", True
     if kept is not None:
         return kept, "With the last request", True
     preset = presets.of(alert.preset)
