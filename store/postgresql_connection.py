@@ -26,8 +26,11 @@ MIN_VERSION = 14
 START_TRIES = 60  # at the start; each takes half a second while nothing listens
 TRY_EVERY_S = 0.5
 UPGRADE_S = 3_600.0
+# The server soon ends a connection whose other end is gone, as after a power cut, and frees its locks.
+KEPT_ALIVE = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2;"
 OF_CONNECTION = (
-    "SET lock_timeout = '2s'; SET statement_timeout = '3s'; SET idle_in_transaction_session_timeout = '10s';"
+    f"{KEPT_ALIVE} SET lock_timeout = '2s'; SET statement_timeout = '3s';"
+    " SET idle_in_transaction_session_timeout = '10s';"
     " SET default_transaction_isolation = 'read committed';"
     # All is read by indexes, mostly in memory: with the usual cost of a page, it would sort all of an account's rows.
     " SET random_page_cost = 1.1;"
@@ -113,7 +116,9 @@ def configure(connection: Connection) -> None:
 
 def connected(url: ServerUrl) -> Connection:
     """A new connection."""
-    return Connection.connect(url.url, **parameters(url))
+    connection = Connection.connect(url.url, **parameters(url))
+    connection.execute(KEPT_ALIVE)
+    return connection
 
 
 def patiently_connected(url: ServerUrl) -> Connection:

@@ -19,6 +19,7 @@ LOOKS_EVERY_S = 0.5
 LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to end a closed connection
 LOOKS_AT_LEAVING_EVERY_S = 0.1
 KEPT_EVERY_S = 5.0
+MISSES = 4  # until another service has the lock: a lost connection of our own may have it for ten seconds
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
 TAKE_ALONE = (  # if nothing else of Pocketbell is connected
     f"{TAKE} AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
@@ -83,12 +84,14 @@ def _takes(connection: Connection, statement: str = TAKE) -> bool:
 
 
 def keep(url: ServerUrl, lost: Callable[[], object]) -> None:
-    """Take the lock again, in a thread of its own, when the server has ended its connection; `lost` if that fails."""
+    """Take the lock again, in a thread of its own, when its connection was lost; `lost` if that fails for long."""
     threading.Thread(target=_keep, args=(url, lost), name="service lock", daemon=True).start()
 
 
 def _keep(url: ServerUrl, lost: Callable[[], object]) -> None:
-    while is_held(url):
+    misses = 0
+    while misses < MISSES:
+        misses = 0 if is_held(url) else misses + 1
         threading.Event().wait(KEPT_EVERY_S)
     log.critical("Another Pocketbell has taken the database %s while its server was away: this one stops.", url)
     lost()

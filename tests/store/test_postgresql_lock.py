@@ -1,5 +1,7 @@
 """One service at a time on a PostgreSQL database: who takes the lock, who waits for it, and what ends it."""
 
+import threading
+
 import pytest
 
 from store.database import DatabaseRefused
@@ -86,3 +88,13 @@ def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_
     with servers.beside(url) as other:
         other.execute(lock.TAKE)
         assert not lock.is_held(url)
+
+
+def test_a_lost_connection_whose_end_the_server_has_not_seen_yet_stops_no_service(url, lock, monkeypatch):
+    lock.take(url, print)
+    assert lock._kept_open[0].execute("SHOW tcp_keepalives_idle").fetchone() == ("5",)  # soon, it will
+    looks, lost = [True, *[False] * (lock.MISSES - 1), True, *[False] * lock.MISSES], threading.Event()
+    monkeypatch.setattr(lock, "is_held", lambda _: looks.pop(0))
+    monkeypatch.setattr(lock, "KEPT_EVERY_S", 0)
+    lock.keep(url, lost.set)
+    assert lost.wait(20) and not looks
