@@ -1,6 +1,6 @@
 """The pure rules of holding: quiet hours (each moment's local wall clock decides) and frequency."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +23,6 @@ from tests.support.wall_clocks import (
 )
 from wire.errors import Refused
 
-quick = settings(max_examples=25, deadline=None)
 minutes = st.integers(0, MINUTES_A_DAY - 1)
 windows = st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1])
 
@@ -56,7 +55,20 @@ def disagreements(zone, start, end, minutes_of_year):
 @each(
     "text",
     [
-        *["", "-", "off", "22:00", "22:00-", "-07:00", "22:00-07", "22-07", "2200-0700", "9:00-17:00", "09:00-7:00"],
+        *[
+            "",
+            "-",
+            "off",
+            "22:00",
+            "22:00-",
+            "-07:00",
+            "22:00-07",
+            "22-07",
+            "2200-0700",
+            "22:0007:00",
+            "9:00-17:00",
+            "09:00-7:00",
+        ],
         *["24:00-07:00", "22:00-24:00", "22:60-07:00", "22:00-07:60", "22:00:00-07:00:00", "22:00-07:00-08:00"],
         *["22:00-07:00,12:00-13:00", "10:00 PM-07:00 AM", "22:00 - 07:00", " 22:00-07:00", "22:00-07:00\n", "\ud800"],
         *["22:00\n-07:00", "22:00-07:00\x00", "22.00-07.00", "22:00–07:00", "２２:00-07:00", "٢٢:٠٠-٠٧:٠٠"],
@@ -67,18 +79,6 @@ def test_malformed_quiet_hours_are_refused(text):
     with pytest.raises(Refused) as refused:
         week_windows.checked(text)
     assert refused.value.status == 400
-
-
-@given(st.sampled_from(TIMES), st.sampled_from(TIMES), st.integers(0, 10), st.sampled_from("0123456789:- ٣x\n"))
-@settings(max_examples=50, deadline=None)
-def test_changing_one_character_of_quiet_hours_is_accepted_exactly_if_still_well_formed(start, end, place, character):
-    text = f"{start}-{end}"
-    text = text[:place] + character + text[place + 1 :]
-    fine = text[:5] in TIMES and text[5] == "-" and text[6:] in TIMES and text[:5] != text[6:]
-    try:
-        assert week_windows.checked(text) == text and fine
-    except Refused as refused:
-        assert refused.status == 400 and not fine
 
 
 # Whether it is quiet
@@ -112,18 +112,6 @@ def test_the_minutes_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(z
         for end in around:
             if start != end:
                 assert disagreements(zone, start, end, steps) == []
-
-
-# Whether a digest is open
-
-FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": timedelta(days=1)}
-
-
-@given(st.sampled_from(list(FREQUENCIES)), st.integers(0, 4_000_000_000_000), st.integers(0, 2 * 86_400_000))
-@settings(max_examples=50, deadline=None)
-def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, passed):
-    closes_at = first + FREQUENCIES[frequency] // timedelta(milliseconds=1)
-    assert local_time.collected_at(frequency, first, first + passed) == max(closes_at, first + passed)
 
 
 # What will happen: against a clock that is followed minute by minute

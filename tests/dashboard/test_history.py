@@ -1,7 +1,6 @@
 """The history: searched, filtered, page by page."""
 
 from itertools import product
-from urllib.parse import urlencode
 
 import pytest
 
@@ -45,12 +44,6 @@ def test_each_word_that_was_found_is_marked(owner, caller):
     caller.send("Disk of the nas", "disk DISKS full")
     assert owner.page(address(search="dis nas disk")).texts_of("mark") == ["Disk", "nas", "disk", "DISK"]
     assert owner.page(HISTORY).texts_of("mark") == []
-
-
-def test_the_api_searches_for_one_text(owner, caller):
-    caller.send("backup", "of the nas failed")
-    for term, many in (("backup failed", 0), ("nas failed", 1)):
-        assert len(caller.listed(f"?{urlencode({'search': term})}")) == many
 
 
 def test_without_filters_all_are_listed_by_day_newest_first(owner, caller, moved_clock):

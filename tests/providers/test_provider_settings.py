@@ -186,19 +186,6 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line_with_its_name(name, p
     assert name in named(said) and path.split("\n")[0] in said
 
 
-@each("name", ["APNS_URL", "FCM_URL"])
-@each(
-    "url",
-    [
-        *("api.push.apple.com", "ftp://api.push.apple.com", "https://", "https:api.push.apple.com", "/3/device"),
-        *("https://a b", "https://[::1", "https://localhost:port", "https://localhost:99999", "https://a?b=c"),
-    ],
-)
-def test_an_invalid_address_is_refused_with_its_name_and_value(name, url):
-    said = refusal(**{name: url})
-    assert named(said) == {name} and url in said
-
-
 # --- FCM ----------------------------------------------------------------------------------------------------
 
 
