@@ -51,8 +51,9 @@ def mute(
 @click.argument("what", metavar=WHAT)
 def unmute(owner: Account, what: str) -> None:
     """End the mutes of everything, an alert, a key, a heartbeat or a rule, recurring ones too. NAME may be an id."""
-    kind, id_ = mutes.named(owner, what)
-    ended = mutes.end_all(owner.seq, kind, id_, clock.now_ms())
+    now = clock.now_ms()
+    kind, id_ = mutes.named(owner, what, mutes.of_account(owner.seq, now))
+    ended = mutes.end_all(owner.seq, kind, id_, now)
     if not ended:
         raise click.ClickException(line(f"{'Everything' if kind == ALL else what} is not muted."))
     click.echo(line(f"Ended {counted(ended, 'mute')} of {'everything' if kind == ALL else what}."))

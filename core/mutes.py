@@ -1,5 +1,6 @@
 """Mutes: what must not ring for a while. `core/holding.py` decides what they hold. Must not know requests."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from core import durations, holding, local_time, subjects
@@ -157,12 +158,16 @@ def subject_of(account: Account, text: str) -> Subject:
     return EVERYTHING if id_ is None else (what, _seq(account, what, id_))
 
 
-def named(account: Account, text: str) -> tuple[str, str | None]:
-    """What a person names as `all`, or as `core/subjects.py` takes it, and its id; also what the account follows."""
+def named(account: Account, text: str, muted: Iterable[ListedMute] = ()) -> tuple[str, str | None]:
+    """What a person names as `all`, or as `core/subjects.py` takes it, and its id.
+
+    Also what the account follows, and what is `muted`, such as a key that was revoked.
+    """
     if text == ALL:
         return ALL, None
-    followed = [(one.what, one.id, one.name) for one in _followed(account)]
-    return subjects.named(account.seq, text, beside=ALL, others=followed)
+    others = [(one.what, one.id, one.name) for one in _followed(account)]
+    others += [(one.mute.what, one.subject_id, one.name) for one in muted if one.subject_id and one.name]
+    return subjects.named(account.seq, text, beside=ALL, others=others)
 
 
 def choices(account: Account) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -41,9 +41,9 @@ def named(
         whats = ", ".join(f"{what}:NAME" for what in SUBJECTS)
         raise Refused(400, f'Write {words} {whats}, not "{text[:MAX_SHOWN]}".')
     what, name = found[1], found[2].strip()
-    listed = [(one.id, _names(one)) for one in LISTS[what](account_seq)]
-    listed += [(id_, (other,)) for kind, id_, other in others if kind == what]
-    alike = [id_ for id_, _ in listed if id_ == name] or [id_ for id_, names in listed if name in names]
+    listed = {id_: (other,) for kind, id_, other in others if kind == what}
+    listed |= {one.id: _names(one) for one in LISTS[what](account_seq)}
+    alike = [id_ for id_ in listed if id_ == name] or [id_ for id_, names in listed.items() if name in names]
     if not alike:
         raise Refused(404, f'There is no {what} "{name[:MAX_SHOWN]}".')
     if len(alike) > 1:

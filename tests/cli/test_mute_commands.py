@@ -86,6 +86,13 @@ def test_unmute_ends_every_mute_of_a_sender_and_no_other(service, owner):
     assert [one["what"] for one in mutes(owner)] == ["all"]
 
 
+def test_unmute_ends_the_mute_of_a_key_that_was_revoked(service, owner):
+    printed(service.flask(*MUTE, "key:test", "1h"))
+    owner.delete(f"/api-keys/{key_id(owner)}")
+    assert printed(service.flask("unmute", OWNER, "key:test")) == "Ended 1 mute of key:test."
+    assert lines_of(service, "mutes", OWNER) == []
+
+
 WRONG = [
     (("Disk", "1h"), 'Write all, or one of alert:NAME, key:NAME, heartbeat:NAME, rule:NAME, not "Disk".'),
     (("alert:", "1h"), "Write all, or one of"),
