@@ -93,7 +93,7 @@ def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_
 def test_a_lost_connection_whose_end_the_server_has_not_seen_yet_stops_no_service(url, lock, monkeypatch):
     lock.take(url, print)
     assert lock._kept_open[0].execute("SHOW tcp_keepalives_idle").fetchone() == ("5",)  # soon, it will
-    looks, lost = [True, *[False] * (lock.MISSES - 1), True, *[False] * lock.MISSES], threading.Event()
+    looks, lost = [True, *[False] * 3, True, *[False] * 4], threading.Event()
     monkeypatch.setattr(lock, "is_held", lambda _: looks.pop(0))
     monkeypatch.setattr(lock, "KEPT_EVERY_S", 0)
     lock.keep(url, lost.set)
