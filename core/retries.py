@@ -179,8 +179,7 @@ def give_up(now: int) -> bool:
     over = [(one, now, NOT_FETCHED) for one in deliveries.due_devices(now) if is_fetched(one.kind)]
     without = [one for one in deliveries.due_devices(day_ago) if one.kind not in kinds]
     over += [(one, day_ago, PROVIDERS[one.kind].not_configured()) for one in without]
-    left = [in_pieces(partial(_give_up_some, *one, now)) for one in over]
-    return any(left)
+    return any(in_pieces(partial(_give_up_some, *one, now)) for one in over)  # one long one a round
 
 
 def _give_up_some(device: DueDevice, due_by: int, why: str, now: int) -> bool:
