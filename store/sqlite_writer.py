@@ -16,6 +16,7 @@ from store.sqlite_connection import run_on
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
 STUCK_S = 0.1
+MAX_OPEN_S = 0.05  # of a transaction: then it is committed, though others wait to write into it
 SLOW_S = 0.01  # after a commit that took longer, others go on during the next one
 
 
@@ -23,6 +24,7 @@ class Commit:
     """The end of an open transaction, for which each of its writers waits."""
 
     def __init__(self) -> None:
+        self.began_s = clock.monotonic_s()
         self._failure: WriteFailed | None = None
         self._open = threading.Lock()  # held until the end
         self._open.acquire()
@@ -143,7 +145,11 @@ class Writer:
 
     def end_turn(self) -> None:
         """Commit, once the threads that are ready or wait for their turn have written into the same transaction."""
-        self.turn.release()
+        try:
+            if self.commit and clock.monotonic_s() >= self.commit.began_s + MAX_OPEN_S:
+                self.end()
+        finally:
+            self.turn.release()
         engine.let_others()
         self.commit_if_due()
 

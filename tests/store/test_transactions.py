@@ -176,6 +176,23 @@ def test_others_go_on_while_a_thread_waits_to_write_and_a_long_request_keeps_its
     assert in_threads(2, lambda n: hold(n) if n == 0 else write(n)) == []
 
 
+def test_a_commit_is_left_to_those_that_wait_to_write_only_for_a_moment(opened, moved_clock):
+    def write():
+        with database.transaction(database.EVERYBODY):
+            put(1)
+            moved_clock.advance(sqlite_writer.MAX_OPEN_S)
+
+    sqlite._writer.waiting = 1  # as if another thread waited, and after it the next
+    try:
+        thread = threading.Thread(target=write, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert look(opened, "SELECT count(*) FROM server_key") == [(1,)]
+    finally:
+        sqlite._writer.waiting = 0
+        sqlite._writer.commit_if_due()
+
+
 def test_one_of_them_that_fails_takes_nothing_of_the_others_with_it(opened):
     def work(n):
         put(n)
