@@ -49,6 +49,13 @@ hash_turns = Turns(
     lambda: Refused(429, "Too many people are signing in at the moment. Try again in a few seconds."),
     MAX_WAITING_OF_ONE,
 )
+zone_turns = Turns(
+    1,  # each reads all that came in the last month
+    {"all": 4},
+    HASH_WAITS_S,
+    lambda: Refused(429, "Time zones are being changed at the moment. Try again in a few seconds."),
+    1,
+)
 
 
 # --- accounts and passwords ---------------------------------------------------------------------------------
@@ -177,9 +184,11 @@ def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None
     zone = local_time.checked_zone(time_zone)
     first_day = local_time.local_day(now - MONTH_DAYS * DAY_MS, zone)
     begin = local_time.day_bounds(first_day, zone)[0] - ZONES_APART_MS
-    with cpu_affinity.any_of_them():
+    engine.make_way()
+    with zone_turns.turn("all", str(account.seq)), cpu_affinity.any_of_them():
         newest = notifications.newest_seq(account.seq)
         counts = notification_days.count_by_quarter_hour(account.seq, begin, 0, newest)
+        days_in = {name: local_time.count_by_day(counts, name) for name in {zone, account.time_zone}}
 
     def make() -> None:
         with transaction(account.seq):
@@ -188,10 +197,11 @@ def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None
             for beat in heartbeats.of_account(account.seq):
                 if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > now:
                     heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, now), now)
-            left = counts + notification_days.count_by_quarter_hour(account.seq, begin, newest, AFTER_ALL)
+            later = notification_days.count_by_quarter_hour(account.seq, begin, newest, AFTER_ALL)
+            before = days_in.get(counted_in) or local_time.count_by_day(counts, counted_in)
             counted = Counter(notification_days.since(account.seq, first_day))
-            deleted = counted - local_time.count_by_day(left, counted_in)
-            days = local_time.count_by_day(left, zone) + deleted
+            deleted = counted - before - local_time.count_by_day(later, counted_in)
+            days = days_in[zone] + local_time.count_by_day(later, zone) + deleted
             notification_days.replace_since(account.seq, first_day, days)
 
     return make

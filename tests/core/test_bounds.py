@@ -7,8 +7,9 @@ import pytest
 import models
 import push
 from app import open_service
-from core import attempts, firing, floods, pruning, recording, retries, storage
+from core import accounts, attempts, firing, floods, pruning, recording, retries, storage
 from core.plans import PLANS
+from core.turns import Turns
 from process import clock
 from store import custom_metrics, database, deliveries, held_notifications, notification_days
 from store.custom_metrics import MetricValue
@@ -421,6 +422,9 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
     account_set(service, "--timezone", "Asia/Tokyo")
     assert counted == [(False, 0), (True, 1)]
     assert owner.get("/stats").json["stats"]["notificationsThisDay"] == 2
+    monkeypatch.setattr(accounts, "zone_turns", Turns(1, {"all": 0}, 0, accounts.zone_turns.refuse))
+    with accounts.zone_turns.turn("all"):
+        assert owner.patch("/account", {"timeZone": "UTC"}).status_code == 429
 
 
 def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_time(service, owner, monkeypatch):
