@@ -74,8 +74,9 @@ class Cards:
             for name in TEXTS:
                 is_title = name in TITLES or kind == "textblock"
                 self._say(fields.get(name), is_title and not self.lines)
-            if kind == "header" and isinstance(fields.get("text"), dict):
-                self._say(fields.pop("text").get("text"), True)
+            heading = fields.pop("text", None) if kind == "header" else fields.get("title")
+            if isinstance(heading, dict):
+                self._say(heading.get("text", heading.get("content")), True)
         for name in INSIDE:
             self.read(fields.get(name), depth, is_shown)
         for name in LINKS_INSIDE:

@@ -200,7 +200,7 @@ def test_an_address_of_a_picture_at_the_top_or_in_a_card_is_the_picture(payload,
         ("Uptime Kuma by form", "Shop", "[Shop] [Down] 503", None),
         ("Healthchecks by query", "", "n: Nightly\ns: down", None),
         ("Event Grid by Teams", "Blob created", "Shop alert", None),
-        ("Feishu", "", "Shop is down", None),
+        ("Feishu", "Down", "Shop is down", None),
         ("Apprise", "Backup", "done", None),
     ],
 )  # fmt: skip
