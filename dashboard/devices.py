@@ -33,8 +33,7 @@ DEVICES = "/app/devices"
 
 def show_devices() -> Page:
     """GET /app/devices?made: the list; the topic of the device `made` is shown if this browser has just added it."""
-    made_id = request.args.get("made", "")
-    made = next((one for one in Device.of_account(current().account.seq) if one.id == made_id), None)
+    made = Device.find(current().account.seq, request.args.get("made", ""))
     shown = made and shown_once.take(made.id, guards.session_token())
     if made and shown and made.preset:
         return devices_page(None, None, secret=shown)
@@ -62,7 +61,7 @@ def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None
         forms=FORMS,
         times=WAITS_S,
         silent=silent,
-        states={device.id: _state(device, device.id in silent) for device in listed},
+        dots={device.id: _dot(device, device.id in silent) for device in listed},
         public_key=push.public_vapid_key(),
         warnings=push.warnings(account.email).values(),
         without=_without_device(account.seq),
@@ -83,17 +82,13 @@ def _without_device(account_seq: int) -> str:
     return LAST_IS_GONE if found.last_was_dead else "Until one is added, notifications are only saved to History."
 
 
-def _state(device: Device, is_silent: bool) -> tuple[str, str]:
-    """The color of the device's dot, and its state in a word."""
-    if device.kind not in push.configured():
-        return "bad", "Not configured"
-    if device.last_error:
-        return "bad", "Failing"
-    if device.confirm_by is not None:
-        return "soon", "Not confirmed"
-    if is_silent:
-        return "soon", "Silent"
-    return ("good", "Working") if device.last_delivered_at else ("stored", "New")
+def _dot(device: Device, is_silent: bool) -> str:
+    """The class of the device's dot."""
+    if device.kind not in push.configured() or device.last_error:
+        return "bad"
+    if device.confirm_by is not None or is_silent:
+        return "soon"
+    return "" if device.last_delivered_at else "off"
 
 
 def _silent_days(device: Device, now: int) -> int:
