@@ -142,33 +142,31 @@ def account_of(id_: str) -> int | None:
 
 def remove(account_seq: int, id_: str) -> None:
     """Delete a row of this owner."""
-    _end("f.id = ?", (id_,))
-    run(NOTE, (account_seq,))
+    _end(account_seq, "f.id = ?", (id_,))
 
 
 def forget(account_seq: int, subject: Subject) -> None:
     """Delete the followers and the mutes of what is deleted, and its silent changes: its seq may be given again."""
-    _end("f.account_seq = ? AND f.what = ? AND f.subject_seq = ?", (account_seq, *subject))
-    run(NOTE, (account_seq,))
+    _end(account_seq, "f.account_seq = ? AND f.what = ? AND f.subject_seq = ?", (account_seq, *subject))
     for table in ("mute", "silent_change"):
         run(f"DELETE FROM {table} WHERE account_seq = ? AND what = ? AND subject_seq = ?", (account_seq, *subject))
 
 
 def forget_account(seq: int) -> None:
     """End all that an account shares and follows."""
-    _end("f.account_seq = :account OR f.follower_seq = :account", {"account": seq})
+    _end(seq, "f.account_seq = :account OR f.follower_seq = :account", {"account": seq})
 
 
 def prune(account_seq: int, since: int) -> None:
     """Delete expired invitations, and followers of keys that have ended."""
-    _end(IS_OVER, {"account": account_seq, "since": since})
-    run(NOTE, (account_seq,))
+    _end(account_seq, IS_OVER, {"account": account_seq, "since": since})
 
 
-def _end(which: str, values: Values) -> None:
-    """Delete these rows of the table, and the mutes that the followers made of what they followed."""
+def _end(account_seq: int, which: str, values: Values) -> None:
+    """Delete these rows, and the mutes that the followers made of what they followed; note if the owner has none."""
     run(f"DELETE FROM mute WHERE seq IN ({THEIR_MUTES} WHERE {which})", values)
     run(f"DELETE FROM follower AS f WHERE {which}", values)
+    run(NOTE, (account_seq,))
 
 
 # --- the followers' ---
