@@ -207,9 +207,9 @@ class Hub:
         self.ended = list[Stream]()  # since the last round
         self.thread: threading.Thread | None = None
         self.selector: selectors.BaseSelector  # the thread's
-        self.is_stopping = False
         self.woken = deque[int]()  # the owners that there are new messages for
-        self.pause, self.worked_s = threading.Event(), 0.0  # after a round that took so long; `stop` ends it
+        self.stopping = threading.Event()
+        self.worked_s = 0.0  # how long the last round took
         self.wakes: tuple[int, int] | None = None  # a pipe, made with the thread: a fork must not share it
 
     # --- called by other threads ---
@@ -226,7 +226,7 @@ class Hub:
             is_full = len(taken) >= MAX_STREAMS
             is_full |= any(of_owners[owner] >= MAX_STREAMS_OF_OWNER for owner in source.owners)
             makes_room = any(of_keys[key] >= MAX_STREAMS_OF_KEY for key in source.keys)  # the key's oldest will end
-            if self.is_stopping or (is_full and not makes_room):
+            if self.stopping.is_set() or (is_full and not makes_room):
                 return False
             self.reserved[source] = now_s + RESERVED_FOR_S
             return True
@@ -257,8 +257,7 @@ class Hub:
 
     def stop(self) -> None:
         """End all streams soon; a signal's handler may call it, so it takes no lock."""
-        self.is_stopping = True
-        self.pause.set()
+        self.stopping.set()
         self._wake_thread()
 
     def finish(self) -> None:
@@ -273,7 +272,7 @@ class Hub:
         with selectors.DefaultSelector() as self.selector:
             self.selector.register(wakes, selectors.EVENT_READ)
             looked_s = clock.monotonic_s()
-            while not self.is_stopping:
+            while not self.stopping.is_set():
                 readable = self._wait(wakes)
                 self._admit()
                 for stream in readable:
@@ -296,7 +295,7 @@ class Hub:
         """Wait until there is something to do; returns the streams whose clients sent something."""
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
         if is_unfinished:  # the threads that answer requests need the interpreter too
-            self.pause.wait(max(PAUSE_S, self.worked_s))
+            self.stopping.wait(max(PAUSE_S, self.worked_s))
         pause_s = LOOKED_EVERY_S if self.streams or self.arriving else None
         events = self.selector.select(0 if is_unfinished else pause_s)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
