@@ -108,8 +108,11 @@ def insert(statement: str, values: Values) -> int:
 
 
 def _run_in_transaction(thread: _Thread, statement: str, values: Values) -> Result:
-    if thread.writing:
-        result = _execute(thread.writing, statement, values, thread.unsent)
+    if connection := thread.writing:
+        try:
+            result = connection.run(statement, values, thread.unsent)
+        except psycopg.Error as error:
+            raise failure(connection, error) from None
         thread.unsent = []  # not before: a value that cannot be sent would take them with it
         return result
     unsent, thread.unsent = thread.unsent, []
@@ -117,13 +120,6 @@ def _run_in_transaction(thread: _Thread, statement: str, values: Values) -> Resu
         raise WriteFailed(HAD_FAILED)  # as it began
     thread.writing, result = _begun(statement, values, unsent)
     return result
-
-
-def _execute(connection: Connection, statement: str, values: Values, before: Sequence[tuple[str, Values]]) -> Result:
-    try:
-        return connection.run(statement, values, before)
-    except psycopg.Error as error:
-        raise failure(connection, error) from None
 
 
 def _begun(statement: str, values: Values, before: Sequence[tuple[str, Values]] = ()) -> tuple[Connection, Result]:
