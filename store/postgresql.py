@@ -19,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from store import engine
-from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Thread, Values, WriteFailed, part
+from store.engine import Cursor, Rows, ServerUrl, Thread, Values, WriteFailed, part
 from store.postgresql_connection import (
     OUR_LOCKS,
     Connection,
@@ -289,24 +289,16 @@ def _commit(thread: _Thread) -> None:
     connection = cast(Connection, thread.writing)
     if connection.pgconn.transaction_status != TransactionStatus.INTRANS:  # the server would answer with ROLLBACK
         raise WriteFailed(HAD_FAILED)
-    if thread.unsent:
-        _run_in_transaction(thread, *COMMIT)
-    else:
-        _say(connection, "COMMIT")
-
-
-def _say(connection: Connection, statement: str) -> None:
-    try:
-        connection.say(statement)
-    except psycopg.Error as error:
-        raise failure(connection, error) from None
+    _run_in_transaction(thread, *COMMIT)
 
 
 def _roll_back(connection: Connection) -> None:
     """Undo everything; a connection that cannot do so is thrown away."""
-    with suppress(DatabaseError):
+    try:
         if connection.pgconn.transaction_status != TransactionStatus.IDLE and not connection.closed:
-            _say(connection, "ROLLBACK")
+            connection.say("ROLLBACK")
+    except psycopg.Error as error:
+        failure(connection, error)  # closes it if it is lost
 
 
 def fill(rows: Rows) -> dict[str, int]:
