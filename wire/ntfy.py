@@ -15,7 +15,7 @@ from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from wire.errors import Refused
 from wire.json_text import as_json
@@ -229,13 +229,22 @@ def _message(sent: Publication, body: Body, attach: str) -> str:
         return cut(named or FILE_MESSAGE.format(name), MAX_BODY_CHARACTERS - len(line)) + line
     text = body.text or named
     if attach and not text:
-        text = FILE_MESSAGE.format(file_name(sent) or urlsplit(attach).path.rpartition("/")[2] or "attachment")
+        text = FILE_MESSAGE.format(file_name(sent) or _name_at(attach) or "attachment")
     return cut(text or EMPTY_MESSAGE, MAX_BODY_CHARACTERS)
 
 
 def file_name(sent: Publication) -> str:
     """The name that was sent of a file; empty if there is none."""
     return cut(" ".join(sent.text(FILE_NAME).split()), MAX_FILE_NAME_CHARACTERS)
+
+
+def _name_at(address: str) -> str:
+    """The name of the file at an address; empty if there is none, or if it is no address, such as `http://[`."""
+    try:
+        name = unquote(urlsplit(address).path).rpartition("/")[2]
+    except ValueError:
+        return ""
+    return cut(" ".join(name.split()), MAX_FILE_NAME_CHARACTERS)
 
 
 def _in_words(size: int) -> str:
@@ -298,7 +307,7 @@ def attachment(content: Content, url: str | None, expires_at: int) -> dict[str, 
     if url is None:
         return None
     if not content.picture:
-        return {"name": urlsplit(url).path.rpartition("/")[2][:MAX_FILE_NAME_CHARACTERS] or "image", "url": url}
+        return {"name": _name_at(url) or "image", "url": url}
     content_type, size, name = content.picture
     return {"name": name, "type": content_type, "size": size, "expires": expires_at // 1_000, "url": url}
 

@@ -43,12 +43,13 @@ def test_a_file_leaves_the_message_and_a_line_that_it_was_not_kept(pro, query, h
     [
         ({"attach": "http://x.example/a.jpg", "message": "m"}, "m", "http://x.example/a.jpg", None),
         (
-            {"attach": "http://x.example/b/c.jpg?d=e"},
-            "You received a file: c.jpg",
-            "http://x.example/b/c.jpg?d=e",
+            {"attach": "http://x.example/b/%C3%BC%20c.jpg?d=e"},
+            "You received a file: ü c.jpg",
+            "http://x.example/b/%C3%BC%20c.jpg?d=e",
             None,
         ),
         ({"attach": "https://x.example/"}, "You received a file: attachment", None, None),
+        ({"attach": "http://[x"}, "You received a file: attachment", None, "Attach"),
         (
             {"attach": "http://x.example/1", "filename": "cam.jpg"},
             "You received a file: cam.jpg",
