@@ -23,8 +23,8 @@ LISTS["key"] = lambda account_seq: [key for key in ApiKey.of_account(account_seq
 
 
 def find(account_seq: int, what: str, id_: str) -> Any:
-    """The account's alert, key, heartbeat or rule with that id; `Refused` (404) when it has none."""
-    return FIND[what](account_seq, id_)
+    """The account's alert, key, heartbeat or rule with that id; `Refused` (404) if there is none, or no such kind."""
+    return existing(FIND.get(what))(account_seq, id_)
 
 
 def named(

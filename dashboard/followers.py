@@ -9,7 +9,6 @@ from core import followers, subjects
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
-from store.subjects import SUBJECTS
 from web.context import current, request
 from wire.errors import Refused
 
@@ -18,7 +17,7 @@ PATHS = {"alert": "/app/alerts/{}?tab=settings", "heartbeat": "/app/watches/{}",
 
 def show_followers(what: str, subject_id: str, problem: Problem | None = None, email: str = "") -> str:
     """GET /app/followers/{what}/{id}: the followers and who is invited."""
-    found = followers.of_subject(current().account.seq, _checked(what), subject_id, clock.now_ms())
+    found = followers.of_subject(current().account.seq, what, subject_id, clock.now_ms())
     one = subjects.find(current().account.seq, what, subject_id)
     return render_template(
         "followers.html",
@@ -36,7 +35,7 @@ def invite(what: str, subject_id: str) -> Page:
     """POST /app/followers/{what}/{id} with `email`."""
     email, account_seq = request.form.get("email", ""), current().account.seq
     try:
-        one, is_new = followers.invite(account_seq, _checked(what), subject_id, email, clock.now_ms())
+        one, is_new = followers.invite(account_seq, what, subject_id, email, clock.now_ms())
     except Refused as refused:
         return show_followers(what, subject_id, Problem.of(refused), email), 422
     said = "was invited. Their Home shows it for 30 days." if is_new else "was invited before."
@@ -45,7 +44,7 @@ def invite(what: str, subject_id: str) -> Page:
 
 def remove(what: str, subject_id: str, follower_id: str) -> Page:
     """POST /app/followers/{what}/{id}/{followerId}/remove."""
-    one = followers.remove(current().account.seq, _checked(what), subject_id, follower_id, clock.now_ms())
+    one = followers.remove(current().account.seq, what, subject_id, follower_id, clock.now_ms())
     return page.back_to(_address(what, subject_id), f"{page.isolated(one.email)} is no longer notified.")
 
 
@@ -61,12 +60,6 @@ def leave(followed_id: str) -> Page:
     if not left.is_following:
         return redirect("/app/", 303)
     return page.back_to("/app/settings", f"You no longer follow {page.isolated(left.name)}.")
-
-
-def _checked(what: str) -> str:
-    if what not in SUBJECTS:
-        raise Refused(404)
-    return what
 
 
 def _address(what: str, subject_id: str) -> str:
