@@ -198,7 +198,7 @@ def test_all_is_made_or_nothing(owned, service, checks):
         ("{", "JSON"),
         ("[]", "must be a JSON object"),
         ('{"checks": 1}', "there is no list of checks"),
-        ('{"checks": [1]}', "there is no list of checks"),
+        ('{"checks": [{"name": "a"}, 1]}', "there is no list of checks"),
         ('{"checks": [{"name": "a"}]}', "checks[0] is not a check as Healthchecks' API v3 describes it."),
         (
             '{"checks": [{"name": "a", "uuid": 1, "grace": 1, "timeout": 1, "status": ""}]}',

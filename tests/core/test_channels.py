@@ -153,11 +153,11 @@ def test_a_fallback_gets_it_at_once_if_every_phone_refused_it_or_is_gone(
     service, owner, receiver, hook, push_service, refused
 ):
     phone = subscribe(owner, push_service)
-    hook()
+    hook(), hook("/later", afterS=600)
     answering(phone, refused)
     assert urgent(owner)["status"] == "pending"
     service.work()
-    assert len(receiver.got) == 1 and owner.listed()[0]["status"] == "delivered"
+    assert len(receiver.at("/hook")) == len(receiver.got) == 1 and owner.listed()[0]["status"] == "delivered"
 
 
 def test_a_fallback_waits_for_a_channel_that_gets_everything(service, owner, receiver, hook, moved_clock):

@@ -31,6 +31,7 @@ def said(payload):
         ({"id": 1, "Data": {"Title": "t"}, "more": [{"Reason": "r"}]}, "t", "r"),
         ({"name": "n", "data": {"title": "t"}, "a": 1}, "n", "a: 1\ndata.title: t"),
         ({"id": 1, "data": {"message": "m"}}, "", "m\nid: 1"),
+        ({"title": "t", "id": 1, "data": {"message": "m"}}, "t", "m"),
         ({"user": {"name": "ana", "message": "m"}, "action": "x"}, "", "action: x\nuser.name: ana\nuser.message: m"),
         ({"a": 1, "repository": {"name": "r", "description": "d"}}, "r", "a: 1\nrepository.description: d"),
         ({"title": "t"}, "t", NAME),

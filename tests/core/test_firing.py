@@ -250,6 +250,7 @@ def test_an_always_failing_rule_is_retried_with_growing_delays_and_delays_no_oth
 
 def test_a_fault_in_judging_one_rule_refuses_no_value_and_the_worker_tries_again(service, owner, passes, monkeypatch):
     rules = [Ruled(service, owner, "> 90"), Ruled(service, owner, "> 80")]
+    passes(1)
     judge = firing._judge
 
     def fail(rule, *more, **named):
