@@ -9,6 +9,8 @@ from core.buttons import LIFE_MS
 from tests.support.accounts import OWNER
 from tests.support.alarms import bodies
 from tests.support.buttons import addresses, paths, press
+from tests.support.devices import subscribe
+from tests.support.followers import follow, follower
 from tests.support.holding import held
 from tests.support.mutes import mute
 from tests.support.ntfy_app import add_phone
@@ -75,6 +77,18 @@ def test_a_fetching_device_gets_it(service, owner, hook):
     assert (shown["label"], shown["action"], shown["method"]) == ("Mute 1 h", "http", "POST")
     assert press(service, urlsplit(shown["url"]).path).status_code == 200
     assert [one["what"] for one in owner.get("/mutes").json["mutes"]] == ["alert"]
+
+
+def test_a_followers_press_mutes_for_himself_what_he_follows(service, owner, hook, push_service):
+    door = service.alert("--mute-button", name="Door")
+    bob = follower(service, owner, "alert", door.id)
+    follow(owner, bob, "bob@example.org", "alert", hook.id)
+    phone = subscribe(bob, push_service)
+    for alert in (door, hook):
+        alert.post({"message": "a"})
+        service.work()
+    assert press(service, paths(phone)["Mute 1 h"]).status_code == 200
+    assert [name for _, name, _ in mutes(bob)] == ["Disk"] and mutes(owner) == []
 
 
 def test_a_second_press_begins_the_hour_anew_and_ends_no_longer_mute(service, owner, browser, hook, moved_clock):
