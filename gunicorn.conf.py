@@ -13,6 +13,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignor
 from config import VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
+from core.server_secret import server_secret
 from models import Account
 from process import clock, cpu_affinity, start
 from process.gunicorn_worker import ThreadedWorker
@@ -91,13 +92,15 @@ def on_starting(server):
 
 
 def open_database(server):
-    """Create the database, or upgrade it and say so."""
+    """Create the database, or upgrade it and say so; check the file of the secret."""
     began_s = clock.monotonic_s()
     before = database.open_database(settings.database)
     if 0 < before < engine.SCHEMA_VERSION:
         path, took_s = settings.database, clock.monotonic_s() - began_s
         copied = f"; copy at {copy_before(path, before)}" if isinstance(path, Path) else ""
         server.log.info("Upgraded schema %s to %s in %.1f s%s", before, engine.SCHEMA_VERSION, took_s, copied)
+    if not settings.secret_key:
+        server_secret(settings.data_dir)
 
 
 def when_ready(server):

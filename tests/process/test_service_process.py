@@ -138,6 +138,14 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
     assert stopped.log.splitlines()[-1].endswith("/pocketbell.db.lock: Is a directory.")
 
 
+def test_a_secret_that_cannot_be_read_stops_it_before_any_worker(start, tmp_path):
+    (tmp_path / "data" / "secret_key").mkdir(parents=True)
+    stopped = start()
+    assert stopped.process.wait(timeout=PATIENCE_S) == 1
+    assert "Booting worker" not in stopped.log
+    assert stopped.log.splitlines()[-1].endswith("/secret_key: Is a directory.")
+
+
 # --- stopping and crashing ----------------------------------------------------------------------------------
 
 
