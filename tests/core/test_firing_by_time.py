@@ -68,6 +68,9 @@ def test_a_value_resolves_a_silence_rule_and_replaces_its_notification(owner, si
     assert (ok["priority"], ok["tag"]) == (2, fired["tag"])
     passes(DAY_S)
     assert silent.state == "firing"
+    silent.sends(0)
+    passes(DAY_S - 1)
+    assert silent.state == "ok"
 
 
 def test_a_value_that_arrives_before_the_worker_looks_prevents_firing(owner, silent, passes, moved_clock):
