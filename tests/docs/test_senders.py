@@ -440,13 +440,6 @@ def test_an_address_takes_messages_made_for_other_services(place, payload, title
     assert place.listed[0] == (f"MCP - {title}", body)
 
 
-@pytest.mark.skipif(not APPRISE, reason="no apprise")
-def test_apprise_sends_to_an_address(place):
-    address = place.alert().replace("http://", "json://")
-    place.run(f"{APPRISE} -t Title -b Body {address}", HOME=str(place.folder)).check_returncode()
-    assert place.listed[0] == ("MCP - Title", "Body")
-
-
 @pytest.mark.skipif(not shutil.which("shoutrrr"), reason="no shoutrrr")
 def test_shoutrrr_sends_as_watchtower_does(place):
     (line,) = snippets("Watchtower")

@@ -6,14 +6,11 @@ import logging
 from unittest.mock import ANY
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from core import delivery
 from tests.support.assistants import ask, call, described, post
 from tests.support.rows import each
-from tests.support.strategies import ANY_TEXT
 from web import mcp
 
 META = "io.modelcontextprotocol/"
@@ -450,46 +447,3 @@ def test_a_fault_is_logged_and_told_without_detail(owner, monkeypatch, caplog):
 def test_a_fault_before_the_message_is_read_has_no_id(owner, monkeypatch):
     monkeypatch.setattr(mcp, "read_object", broken)
     assert error_of(ask(owner, "ping")) == (500, -32603, None)
-
-
-# Whatever comes
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
-    max_leaves=8,
-)
-NAMES = sorted({name for tool in mcp.TOOLS.values() for name in tool.arguments})
-PARAMS = st.fixed_dictionaries(
-    {},
-    optional={
-        "name": st.sampled_from(TOOLS) | JSON,
-        "arguments": st.dictionaries(st.sampled_from(NAMES) | ANY_TEXT, JSON, max_size=4) | JSON,
-        "protocolVersion": st.sampled_from(VERSIONS) | JSON,
-        "_meta": st.dictionaries(st.sampled_from([f"{META}protocolVersion"]), st.sampled_from(VERSIONS) | JSON)
-        | JSON,
-    },
-)
-METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/x"]
-MESSAGES = st.fixed_dictionaries(
-    {},
-    optional={
-        "jsonrpc": st.sampled_from(["2.0", "2.0", "1.0"]) | JSON,
-        "id": JSON,
-        "method": st.sampled_from(METHODS) | JSON,
-        "params": PARAMS | JSON,
-    },
-)
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(message=MESSAGES | JSON, version=st.none() | st.sampled_from([*VERSIONS, "x"]))
-def test_no_message_breaks_anything(pro, moved_clock, message, version):
-    moved_clock.advance(1)
-    headers = {} if version is None else {"MCP-Protocol-Version": version}
-    answer = post(pro, data=json.dumps(message), headers=headers)
-    assert answer.status_code in (200, 202, 400, 404)
-    if answer.status_code == 202:
-        assert answer.data == b""
-    else:
-        assert answer.json["jsonrpc"] == "2.0" and len({"result", "error"} & set(answer.json)) == 1

@@ -5,8 +5,6 @@ import json
 from unittest.mock import ANY
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.support.answers import AT, refusal
 from tests.support.rows import each
@@ -348,42 +346,3 @@ def test_the_limit_is_a_mebibyte_unless_told_otherwise(owner):
     good = {"title": "t", "body": "b"}
     assert send(owner, padded(good, 1_048_576)).status_code == 200
     refusal(send(owner, padded(good, 1_048_577)), 413)
-
-
-# Properties
-
-PROPERTY = settings(
-    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.integers(-(10**120), 10**120)
-    | st.floats()
-    | ANY_TEXT
-    | st.sampled_from(["", " ", "\ud800", "\x00", "t" * 1_001, "b" * 10_001])
-)
-NAMES = st.sampled_from(["title", "body"]) | ANY_TEXT
-VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=10
-)
-SENDS = st.fixed_dictionaries({"title": ANY_TEXT | SCALARS, "body": ANY_TEXT | SCALARS}, optional={"x": VALUES})
-
-
-@PROPERTY
-@given(value=VALUES | SENDS, ascii_only=st.booleans())
-def test_any_json_value_is_200_or_400_and_a_200_keeps_title_and_body(pro, moved_clock, value, ascii_only):
-    moved_clock.advance(1)
-    before = pro.listed("?limit=1")
-    data = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-    answer = pro.request("POST", SEND, data=data)
-    assert answer.status_code in (200, 400)
-    if answer.status_code == 400:
-        refusal(answer)
-        assert pro.listed("?limit=1") == before
-        return
-    sent = answer.json["notification"]
-    assert (sent["title"], sent["body"]) == ("MCP - " + value["title"], value["body"])
-    assert pro.listed("?limit=1") == [sent]
