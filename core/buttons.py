@@ -26,11 +26,14 @@ def token_of(notification_id: str, device_id: str, position: int | None) -> str:
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
     """Store tokens for its buttons on these devices, as far as they have none yet; call inside `transaction()`."""
-    positions = _with_tokens(notification.content)
-    for device in devices:
-        for position in positions:
-            token_hash = sha256_of(token_of(notification.id, device.id, position))
-            stored.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
+    positions, seq = _with_tokens(notification.content), notification.seq
+    stored.add(
+        [
+            (sha256_of(token_of(notification.id, device.id, place)), seq, device.seq, place, now + LIFE_MS)
+            for device in devices
+            for place in positions
+        ]
+    )
 
 
 def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:

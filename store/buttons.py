@@ -1,9 +1,12 @@
 """The buttons whose press a device sends to us, the answers, and their queries."""
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from store.database import THESE, run, select_number
+from store.database import THESE, run, run_later, select_number
 from store.enabled import OF_ENABLED
+from store.engine import inserting
 from store.notifications import IS_OPEN_QUESTION
 from store.rows import Query, columns
 from wire.notification import Content
@@ -38,10 +41,7 @@ class OpenQuestion(NamedTuple):
     created_at: int
 
 
-ADD = (
-    "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
-    " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
-)
+COLUMNS = ("token_hash", "notification_seq", "device_seq", "position", "expires_at")
 OF_COPY = "(SELECT subject_seq FROM notification_copy WHERE notification_seq = n.seq AND what = 'alert')"
 OF_NOTIFICATION = {"content": columns(Content, "n"), "alert_seq": f"coalesce(n.alert_seq, {OF_COPY})"}
 PRESSED = Query(
@@ -79,9 +79,11 @@ IS_ANSWERED = (
 )
 
 
-def add(token_hash: bytes, notification_seq: int, device_seq: int, position: int | None, expires_at: int) -> None:
-    """Add a button of a notification on a device, unless it exists."""
-    run(ADD, (token_hash, notification_seq, device_seq, position, expires_at))
+def add(rows: Sequence[tuple[bytes, int, int, int | None, int]]) -> None:
+    """Add buttons, with the values of `COLUMNS`, as far as they do not exist."""
+    if rows:
+        statement = f"{inserting('button', COLUMNS, len(rows))} ON CONFLICT (token_hash) DO NOTHING"
+        run_later(statement, tuple(chain.from_iterable(rows)))
 
 
 def extend(notification_seq: int, expires_at: int) -> None:

@@ -109,12 +109,18 @@ def test_an_acknowledgement_leaves_the_answer_open_and_can_be_pressed_again(serv
     assert press(service, pressed["Acknowledge"]).status_code == 200
 
 
+def test_the_buttons_of_all_devices_are_stored_by_one_statement(owner, browser, push_service, monkeypatch):
+    subscribe(owner, push_service)
+    ran, run_later = [], stored.run_later
+    monkeypatch.setattr(stored, "run_later", lambda *statement: ran.append(statement) or run_later(*statement))
+    ask(owner)
+    assert len(ran) == 1 and len(rows(owner.service)) == 4
+
+
 def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_clock):
     ask(owner)
     with database.transaction(database.EVERYBODY):
-        for number in range(1_200):
-            token_hash = sha256_of(str(number))
-            stored.add(token_hash, 1, 1, 0, moved_clock.ms + number)
+        stored.add([(sha256_of(str(number)), 1, 1, 0, moved_clock.ms + number) for number in range(1_200)])
     moved_clock.advance(1.0)
     pruning.prune(clock.now_ms())
     assert query(service, "SELECT count(*) FROM button") == [(201,)]
