@@ -17,7 +17,6 @@ from tests.support.channels import add_webhook, device
 from tests.support.listener import ignore, listening
 from tests.support.rows import each
 
-HOPS = "X-Pocketbell-Hops"
 NASTY = "<!channel> *a* _b_ `c` [d](https://evil.example) @everyone & <b>x</b> ~s~ ||p|| > # h"
 
 
