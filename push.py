@@ -140,7 +140,7 @@ def asked() -> set[str]:
 
 
 def slow() -> set[str]:
-    """Those of the kinds that are pushed to whose servers may take long to answer."""
+    """The kinds that are pushed to and whose servers may take long to answer."""
     return {kind for kind in asked() if PROVIDERS[kind].is_slow}
 
 

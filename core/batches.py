@@ -10,10 +10,13 @@ ACCOUNTS = 8  # that have a batch at the same time
 
 
 class Batches:
-    """The batches of one kind. `fault` is the line in the log when one fails."""
+    """The batches of one kind. `fault` is the line in the log when one fails.
 
-    def __init__(self, name: str, fault: str) -> None:
-        self.due = threading.Event()  # set when something is due that must not wait for the next round
+    Kinds that the same thread starts share `due`.
+    """
+
+    def __init__(self, name: str, fault: str, due: threading.Event | None = None) -> None:
+        self.due = due or threading.Event()  # set when something is due that must not wait for the next round
         self.busy = set[int]()  # accounts with a batch under way
         self.turns = dict[int, int]()  # by account: the number of its latest batch
         self._name, self._fault = name, fault

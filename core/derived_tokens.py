@@ -19,7 +19,7 @@ def configure(secret: str) -> None:
 
 
 def token_of(purpose: str, name: str) -> str:
-    """The token of what has this name: 22 characters of base64url, other ones for each purpose."""
+    """The token of what has this name: 22 characters of base64url, different for each purpose."""
     key = hmac.digest(_secret, purpose.encode(), "sha256")
     digest = hmac.digest(key, name.encode(), "sha256")
     return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")

@@ -33,7 +33,7 @@ def last_failure() -> str:
 
 
 def ping() -> None:
-    """Call the address, which there must be, once; the first of several failures in a row is logged."""
+    """Call the configured address once; the first of several failures in a row is logged."""
     reply, before = transport.get(_url, TIMEOUT_S), last_failure()
     failure = reply.failure or ("" if 200 <= reply.status < 300 else f"it answered {reply.status}")
     if failure and not before:

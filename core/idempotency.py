@@ -18,7 +18,7 @@ from wire.notification import Content
 LIFE_MS = DAY_MS
 RUNNING_MS = 6_000  # no request to send takes longer
 
-_began_at = 0  # what this process has not answered yet came since
+_began_at = 0  # when this process began: the requests that it is still answering came later
 
 
 def reset() -> None:

@@ -29,8 +29,7 @@ from wire.notification import TITLE_PREFIX
 OWN_AT_ONCE = 50
 LINK_LIVES_MS = {"invitation": 7 * DAY_MS, "password": 30 * MINUTE_MS}
 
-batches = Batches("mail", "A batch of mails failed")
-batches.due = retries.batches.due  # the same thread starts both
+batches = Batches("mail", "A batch of mails failed", retries.batches.due)
 _token_of = partial(derived_tokens.token_of, "mails")
 
 

@@ -33,8 +33,8 @@ NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
 Admitted = Callable[[int, list[Attempt]], list[Attempt]]
 
 batches = Batches("retry", "A batch of retries failed")
-slow_batches = Batches("slow", "A batch of slow retries failed")  # they keep no phone of the account waiting
-slow_batches.due = batches.due  # the same thread starts both
+# Apart from the others, so that no phone of the account waits for a slow service.
+slow_batches = Batches("slow", "A batch of retries to slow services failed", batches.due)
 
 _left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until then
 
@@ -179,7 +179,7 @@ def give_up(now: int) -> bool:
     over = [(one, now, NOT_FETCHED) for one in deliveries.due_devices(now) if is_fetched(one.kind)]
     without = [one for one in deliveries.due_devices(day_ago) if one.kind not in kinds]
     over += [(one, day_ago, PROVIDERS[one.kind].not_configured()) for one in without]
-    return any(in_pieces(partial(_give_up_some, *one, now)) for one in over)  # one long one a round
+    return any(in_pieces(partial(_give_up_some, *one, now)) for one in over)  # at most one long backlog a round
 
 
 def _give_up_some(device: DueDevice, due_by: int, why: str, now: int) -> bool:

@@ -14,8 +14,8 @@ from process.redis_client import RedisClient
 
 LIFE_S = 30 * 86_400  # of counts in Redis when no process adds to them
 
-# KEYS: the counts. ARGV: their life in seconds, then names, each with what is added to its count and the least that
-# this is then: Redis may have been emptied. Returns all counts.
+# KEYS: the counts. ARGV: their life in seconds, then for each count its name, the number to add and the least that it
+# must be afterwards, since Redis may have been emptied. Returns all counts.
 ADD = """
 for i = 2, #ARGV, 3 do
   if redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) < tonumber(ARGV[i + 2]) then

@@ -236,7 +236,7 @@ class Provider(ABC, Generic[S]):
     unreachable: ClassVar[str | None] = None  # a sentence for a device that cannot be reached with these settings
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
-    is_slow: ClassVar[bool] = False  # may take long to answer: retries wait for it longer than a request could
+    is_slow: ClassVar[bool] = False  # its servers may take long to answer: retries wait longer than a request can
     is_mailed: ClassVar[bool] = False  # what takes long: it is done in the background, never while a request waits
     needed: ClassVar[str] = "only native apps need it."  # what `doctor` says of one that is not configured
     is_channel: ClassVar[bool] = False  # its devices are no phones: they may wait until no phone took a notification

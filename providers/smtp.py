@@ -75,7 +75,7 @@ class _Bounded(smtplib.SMTP):
     def encrypt(self, host: str) -> None:
         """Use TLS from now on, and believe nothing that the server said before (RFC 3207, section 4.2)."""
         trust = ssl.create_default_context(cafile=ca_file())
-        if host in THIS_MACHINE:  # Debian's Postfix, say, makes its own certificate
+        if host in THIS_MACHINE:  # its certificate may be self-signed, as that of Debian's Postfix is
             trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
         self.sock = trust.wrap_socket(self.sock, server_hostname=host, do_handshake_on_connect=False)
         self.file = self.helo_resp = self.ehlo_resp = None

@@ -125,7 +125,7 @@ class _Exchange:
             pycurl.TIMEOUT_MS: timeout_ms,
             pycurl.CONNECTTIMEOUT_MS: min(timeout_ms, CONNECT_TIMEOUT_MS),
             pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_2TLS,
-            # Share a pending connection rather than open another: with TLS, whose handshake tells if that can be.
+            # With TLS, wait for a pending connection to share: its handshake tells whether that is possible.
             pycurl.PIPEWAIT: is_secure,
             pycurl.MAXAGE_CONN: MAX_CONNECTION_AGE_S,
             pycurl.TCP_KEEPALIVE: 1,

@@ -163,7 +163,7 @@ def prune(account_seq: int, since: int) -> None:
 
 
 def _end(account_seq: int, which: str, values: Values) -> None:
-    """Delete these rows, and the mutes that the followers made of what they followed; note if the owner has none."""
+    """Delete these rows, and the mutes that the followers made of what they followed; note it if none are left."""
     run(f"DELETE FROM mute WHERE seq IN ({THEIR_MUTES} WHERE {which})", values)
     run(f"DELETE FROM follower AS f WHERE {which}", values)
     run(NOTE, (account_seq,))

@@ -62,7 +62,7 @@ class Writer:
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
-        self.beginning: object = None  # during a BEGIN, which waits while another process holds the file: its own
+        self.beginning: object = None  # a new object during each BEGIN: that waits for other processes
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
         self.is_slow = False  # whether the last commit was
