@@ -31,9 +31,7 @@ from process.streams import HandOver
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
 KEPT_S = 0.02  # of processor time between two looks: a thread that is at the same request at both loses the baton
-MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
-DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
-LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
+LINGER_S = 10.0  # to go on reading what a client was still sending when it got its answer
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -60,7 +58,6 @@ class ThreadedWorker(Worker):
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
         self.queue = deque[Connection]()  # behind the others that are ready, with a byte in a pipe for each
         self.long = LongTurns()
-        self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
         self.threads = 0  # how many there are
@@ -394,7 +391,7 @@ class ThreadedWorker(Worker):
         connection = answer.connection
         connection.answer = None
         # Also while the worker stops: a client that was told that it is kept may be sending its next request.
-        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request)):
+        if not (answer.is_kept and answer.is_whole):
             return self._close(connection)
         self._put(*self.long.end(connection))
         if connection.rest:
@@ -422,24 +419,6 @@ class ThreadedWorker(Worker):
             raise error
         self.log.error("Error handling request", exc_info=error)
         return self._refuse(answer.connection, 500, "The request could not be answered.")
-
-    def _is_drained(self, request: Incoming) -> bool:
-        """Read the rest of a refused body; returns False if it is broken, or while enough others are being read.
-
-        A proxy that is still sending would take an early end of the connection for a fault of ours.
-        """
-        if request.is_whole:
-            return True
-        self.make_way()
-        if not self.draining.acquire(timeout=DRAINING_WAIT_S):
-            return False
-        try:
-            with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
-                while request.body.read(READ_BYTES):
-                    pass
-        finally:
-            self.draining.release()
-        return not (request.body.failed or request.unreader.is_over)
 
     def _refuse(self, connection: Connection, status: int, sentence: str) -> None:
         """Answer invalid HTTP with an error, and close the connection."""

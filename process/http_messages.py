@@ -80,6 +80,12 @@ class Incoming(Request):
             self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
     @property
+    def is_read(self) -> bool:
+        """Whether nothing of the body is still to be read."""
+        reader = None if self.is_whole else self.body.reader
+        return not (reader.length if isinstance(reader, LengthReader) else reader and reader.parser)
+
+    @property
     def expects_continue(self) -> bool:
         """Whether its client may wait for status 100 before the body; the parser refuses other expectations."""
         return bool(self.version > (1, 0)) and any(name == "EXPECT" for name, _ in self.headers)
@@ -152,6 +158,7 @@ class Answer:
         self.status, self.sent = 0, 0  # the code, and how many bytes of the body
         self.head = b""  # still to be written
         self.is_begun = False
+        self.is_kept = False  # whether its head says that the connection may serve another request
         self.length: int | None = None  # of the body, if it was announced
         self.is_bodiless = self.is_chunked = False
 
@@ -173,6 +180,9 @@ class Answer:
             raise ValueError("a header of the answer has more than one line")
         self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
         self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
+        can_tell = self.is_bodiless or self.is_chunked or self.length is not None
+        # A proxy would send its next request while what it still has of this one makes us close the connection.
+        self.is_kept = self.may_keep and can_tell and request.is_read and not self.connection.is_over
         major, minor = request.version
         self.head = (
             f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // 1_000)}\r\n"
@@ -180,12 +190,6 @@ class Answer:
             f"{CHUNKED if self.is_chunked else ''}{fields}\r\n"
         ).encode("latin-1")
         return self.write
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the connection may serve another request: it has time left, and this answer's end is clear."""
-        can_tell = self.is_bodiless or self.is_chunked or self.length is not None
-        return self.may_keep and can_tell and not self.connection.is_over
 
     @property
     def is_whole(self) -> bool:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.sock import TCPSocket
 
 from process import clock, gunicorn_worker
@@ -35,50 +36,32 @@ def ends():
         yield ours, theirs
 
 
+@pytest.mark.parametrize("length", ["Content-Length: 70000", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize(
-    "sent, most, free_after_s, goes_on",
+    "read, most, waited_s, is_kept",
     [
-        (b"x" * 500, 1_000, 0, True),
-        (b"x" * 499, 1_000, 0, False),  # and then nothing within ten seconds
-        (b"x" * 500, 300, 0, False),
-        (b"x" * 500, 1_000, 99, True),  # which came with its head
-        (b"Transfer-Encoding: chunked\r\n\r\n0x1\r\n" + b"x" * 500, 1_000, 0, False),
+        (70_001, 200_000, 0, True),
+        (69_999, 200_000, 0, False),  # what comes next would be taken for a request
+        (0, 200_000, 0, False),
+        (70_001, 60_000, 0, False),
+        (70_001, 200_000, READ_S, False),
     ],
 )
-def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
-    ends, moved_clock, sent, most, free_after_s, goes_on
+def test_an_answer_says_that_the_connection_goes_on_only_if_the_body_was_read_to_its_end(
+    ends, moved_clock, length, read, most, waited_s, is_kept
 ):
     ours, theirs = ends
-    length = b"" if b"chunked" in sent else b"Content-Length: 500\r\n\r\n"
-    theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + length + sent)
-    theirs.shutdown(socket.SHUT_WR)
+    body = b"x" * 70_000 if "Length" in length else b"11170\r\n" + b"x" * 70_000 + b"\r\n0\r\n\r\n"
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
+    theirs.sendall(f"POST / HTTP/1.1\r\nHost: x\r\n{length}\r\n\r\n".encode() + body)
     ours.begin(clock.monotonic_s(), most)
     request = Incoming(Config(), ours, ours.peer)
-    if len(sent) < 500:
-        moved_clock.advance(READ_S)
-    assert kept(ours, request, free_after_s) == goes_on
-
-
-@pytest.mark.parametrize("is_done_s", [0.01, 1.0])
-def test_a_refused_body_waits_only_a_moment_for_others_to_be_read(ends, is_done_s):
-    ours, theirs = ends
-    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400_000)
-    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
-    theirs.sendall(head + b"x" * 200_000)
-    ours.begin(clock.monotonic_s(), 1_000_000)
-    assert kept(ours, Incoming(Config(), ours, ours.peer), is_done_s) == (is_done_s < 1)
-
-
-def kept(connection, request, free_after_s):
-    """Whether the worker keeps the connection once it has answered this request without reading its body.
-
-    After so long others are done with theirs.
-    """
-    one = ThreadedWorker.__new__(ThreadedWorker)
-    one.make_way = lambda: None
-    one.draining = SimpleNamespace(acquire=lambda timeout=0: timeout >= free_after_s, release=lambda: None)
-    return one._is_drained(request) and not connection.is_over
+    moved_clock.advance(waited_s)
+    with suppress(NoMoreData, ParseException):
+        request.body.read(read)
+    answer = Answer(ours, request, True)
+    answer.start("401 Unauthorized", [("Content-Length", "0")])
+    assert (answer.is_kept, b"\r\nConnection: keep-alive\r\n" in answer.head) == (is_kept, is_kept)
 
 
 @pytest.fixture

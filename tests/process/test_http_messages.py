@@ -239,7 +239,9 @@ class Written:
 
 
 def request_of(cfg, asked):
-    return next(RequestParser(cfg, [asked + b"\r\nHost: x\r\n\r\n"], STRANGER))
+    request = next(RequestParser(cfg, [asked + b"\r\nHost: x\r\n\r\n"], STRANGER))
+    request.is_read = True
+    return request
 
 
 @each("value", ["a\r\nSet-Cookie: b", "a\nb", "a\rb", "a\r\n\r\n<script>"])

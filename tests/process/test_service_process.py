@@ -467,11 +467,12 @@ def test_a_body_that_is_not_taken_does_not_become_the_next_request(server):
     assert status_of(answer) == 401 and b'"status":"ok"' not in answer
 
 
-def test_after_a_long_body_was_refused_the_connection_serves_the_next_request(server):
+def test_a_connection_ends_when_a_long_body_was_refused_unread(server):
+    """A proxy may send its next request at once; what it has still to send of the last one must not be in its way."""
     fields = "Host: x\r\nAuthorization: Bearer wrong\r\nContent-Length: 90000"
     refused = f"POST /api/v1/notifications/send HTTP/1.1\r\n{fields}\r\n\r\n".encode() + b" " * 90_000
-    answers = server.raw(refused + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    assert [answer[:3] for answer in answers.split(b"HTTP/1.1 ")[1:]] == [b"401", b"200"]
+    answers = server.raw(refused + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert status_of(answers) == 401 and answers.count(b"HTTP/1.1 ") == 1 and b"\r\nConnection: close\r\n" in answers
 
 
 # --- what runs beside the requests --------------------------------------------------------------------------

@@ -275,35 +275,6 @@ def test_threads_that_wait_leave_the_baton_to_others(desk):
     wait_until(lambda: len(desk.worker.baton.resting) == desk.worker.threads - 1)
 
 
-def test_a_thread_that_waits_for_the_body_of_an_answered_request_leaves_the_baton_to_others(desk):
-    body = b"x" * 1_000_000  # more than a client takes at once: another thread writes the rest
-
-    def application(environ, start):
-        start("200 OK", [("Content-Length", str(len(body)))])
-        return [body]
-
-    application.takes_long = lambda method, path: False
-    desk.worker.wsgi = application
-    slow, other = desk.clients[:2]
-    for client in (slow, other):
-        client.settimeout(PATIENCE_S)
-    slow.sendall(REQUEST.replace(b"\r\n\r\n", b"\r\nContent-Length: 4\r\n\r\n"))
-    read_until(slow, body)
-    other.sendall(REQUEST)
-    read_until(other, body)
-    slow.sendall(b"body" + REQUEST)  # after its time it would have been closed
-    read_until(slow, body)
-
-
-def read_until(client, body):
-    """Read an answer with this body, and nothing more."""
-    answer = b""
-    while not answer.endswith(b"\r\n\r\n" + body):
-        part = client.recv(65_536)
-        assert part
-        answer += part
-
-
 def test_other_threads_than_the_workers_have_no_baton_to_pass_on(desk):
     wait_until(lambda: desk.worker.baton.is_idle)
     desk.worker.make_way()
