@@ -24,6 +24,7 @@ BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign
 LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
 WHOLE = ("payload", "payload_json")  # a form's fields that may hold the whole event: Slack's and Plex's, Discord's
+ALONE = "data"  # Uptime Kuma's, which has no other
 
 
 def parsed(raw: bytes) -> tuple[Payload, list[FileStorage]]:
@@ -76,10 +77,11 @@ def _fields(encoded: bytes) -> dict[str, str]:
 
 
 def _of_form(fields: dict[str, str]) -> Payload:
-    """The fields, or the JSON object that one of `WHOLE` holds."""
+    """The fields, or the JSON object that one of `WHOLE` holds, or `ALONE`."""
     if not fields:
         raise Refused(400, "The body is empty, and so is the query: send JSON, a form, or text.")
-    name = next((name for name in WHOLE if fields.get(name, "").lstrip().startswith("{")), None)
+    names = (*WHOLE, ALONE) if len(fields) == 1 else WHOLE
+    name = next((name for name in names if fields.get(name, "").lstrip().startswith("{")), None)
     if name is None:
         return dict(fields)
     try:

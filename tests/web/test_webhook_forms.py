@@ -79,6 +79,8 @@ def test_the_texts_of_a_multipart_form_are_the_event_and_files_that_are_no_pictu
     payload = json.dumps({"title": "t", "message": "m"})
     assert shown(parts(("other", "x"), ("payload", payload)), MULTIPART) == "t|m|-"
     assert shown(parts(("payload_json", payload)), MULTIPART) == "t|m|-"
+    assert shown(parts(("data", payload)), MULTIPART) == "t|m|-"  # Uptime Kuma's
+    assert shown(parts(("data", payload), ("title", "other")), MULTIPART) == "other|-|-"
     assert shown(parts(), MULTIPART, "?title=t") == "t|-|-"
     large = parts(("title", "t"), file=b"\r\n--y" * 100_000)
     assert shown(large, MULTIPART) == "t|-|-"
