@@ -9,7 +9,7 @@ from core.buttons import LIFE_MS
 from core.plans import history_begin
 from core.value_text import cut
 from models import Account, Alert, Device
-from store import alarms, buttons, custom_metrics, heartbeats, key_limits
+from store import alarms, buttons, custom_metrics, heartbeats, key_limits, notification_days
 from store import metric_rules as stored_rules
 from store.heartbeats import Beat
 from store.key_limits import Ending
@@ -151,7 +151,7 @@ def _of_key(key: Ending, account: Account, now: int) -> Need:
 
 
 def _of_service(account: Account, devices: list[Device], is_secure: bool, now: int) -> Iterator[Need]:
-    if storage.is_full(account.seq):
+    if storage.is_full(account.seq, notification_days.stored_bytes(account.seq)):
         why = (
             f"{storage.what_is_full()} Delete some of History, or run ./pocketbell history delete or"
             " ./pocketbell metric delete on the server."

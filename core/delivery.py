@@ -40,7 +40,7 @@ from wire.errors import TOO_MANY_EVENTS, Refused, existing
 from wire.notification import Content, Recorded, check_times
 
 TEST_BODY = "This device gets your notifications."
-NOBODY = Receivers([], False, 0, 0)
+NOBODY = Receivers([], False, 0, 0, 0)
 
 
 class Sent(NamedTuple):
@@ -107,7 +107,7 @@ def _record_and_attempt(
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         if earlier := request and idempotency.earlier(request, content, now):
             return Sent(earlier, replayed=True)
-        storage.check(sender.account_seq)
+        storage.check(sender.account_seq, found.stored_bytes)
         check_times(content, now)
         alarms.check_room(sender.account_seq, content)
         is_later = content.deliver_at is not None
@@ -176,7 +176,7 @@ def _record_event(
     alert, found = looked_up
     if not alert.is_active:
         return None
-    storage.check(account_seq)
+    storage.check(account_seq, found.stored_bytes)
     Alert.note_event(alert.alert_seq, now)
     content = alarms.within_room(account_seq, content).prefixed()
     if alert.has_mute_button:

@@ -16,7 +16,7 @@ from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, measured_text, metric_title, rule_text
 from process import clock
 from process.faults import log_fault
-from store import copies, custom_metrics, metric_rules
+from store import copies, custom_metrics, metric_rules, notification_days
 from store.custom_metrics import MetricColumns, TimedValue
 from store.database import DatabaseError, transaction
 from store.metric_rules import Changes, Rule, Watched
@@ -42,7 +42,7 @@ def store_values(
     account_seq: int, project_id: str, values: Sequence[MetricColumns], has_followers: bool = True
 ) -> None:
     """Store values, and judge the rules on their metrics; `has_followers` if somebody may follow one of these."""
-    storage.check(account_seq)
+    storage.check(account_seq, notification_days.stored_bytes(account_seq))
     with transaction(*(copies.accounts_of(account_seq) if has_followers else [account_seq])):
         custom_metrics.add_all(account_seq, project_id, values)
         if rules := metric_rules.watched(account_seq, project_id):

@@ -171,10 +171,10 @@ def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | N
 
 def _copied(follower: Follower, content: Content, now: int) -> NotificationRow | None:
     """A follower's notification; None if he is passed over: he is disabled, or has as much as he may have."""
-    if not follower.is_enabled or storage.is_full(follower.account_seq):
-        return None
     day = local_time.local_day(now, follower.time_zone)
     found, is_later = find_receivers(follower.account_seq, None, day, now), content.deliver_at is not None
+    if not follower.is_enabled or storage.is_full(follower.account_seq, found.stored_bytes):
+        return None
     content = alarms.within_room(follower.account_seq, content)
     pushed = None if is_later else to_push_now(follower, content.priority, found, now)
     if (is_later or (pushed and pushed.devices)) and storage.has_full_backlog(follower.account_seq):

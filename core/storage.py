@@ -1,8 +1,7 @@
 """The most that an account may store (`ACCOUNT_MEGABYTES`) or have pending, and the accounts that have reached it.
 
-A background thread looks every few seconds at what is stored; requests read the result, and add what their process
-has stored since. So other processes' rows and the last payloads of alerts count a little later. Must not know
-requests.
+What it has stored is in a row of its own, without the last payloads of its alerts: at these, a background thread
+looks every few seconds. Must not know requests.
 """
 
 from process import clock
@@ -15,7 +14,7 @@ MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 
 _megabytes = 0  # set by `configure`
-_stored: dict[int, int] = {}  # bytes by account, when a thread last looked
+_payloads: dict[int, int] = {}  # bytes of alerts by account, when a thread last looked
 _full_until_s: dict[int, float] = {}  # by account: until when its backlog counts as full
 
 
@@ -23,27 +22,25 @@ def configure(megabytes: int) -> None:
     """Set the limit; no account is known to have reached it."""
     global _megabytes
     _megabytes = megabytes
-    _stored.clear()
-    notification_days.forget_stored()
+    _payloads.clear()
     _full_until_s.clear()
 
 
 def look(now: int) -> None:
-    """Find how much each account has stored."""
-    global _stored
-    _stored = notification_days.stored_bytes()
+    """Find how large the last payloads of each account's alerts are."""
+    global _payloads
+    _payloads = notification_days.payload_bytes()
 
 
-def check(account_seq: int) -> None:
+def check(account_seq: int, stored_bytes: int) -> None:
     """`Refused` (429) if the account may store nothing more."""
-    if is_full(account_seq):
+    if is_full(account_seq, stored_bytes):
         raise Refused(429, f"{what_is_full()} Delete notifications or metrics, then try again after a minute.")
 
 
-def is_full(account_seq: int) -> bool:
-    """Whether the account may store nothing more."""
-    stored = _stored.get(account_seq, 0) + notification_days.stored_since_look(account_seq)
-    return stored >= _megabytes * MEGABYTE
+def is_full(account_seq: int, stored_bytes: int) -> bool:
+    """Whether the account, which has stored so much, may store nothing more."""
+    return stored_bytes + _payloads.get(account_seq, 0) >= _megabytes * MEGABYTE
 
 
 def what_is_full() -> str:
@@ -61,6 +58,4 @@ def has_full_backlog(account_seq: int) -> bool:
     is_full = notifications.has_pending(account_seq, MAX_PENDING)
     if is_full:
         _full_until_s[account_seq] = clock.monotonic_s() + FULL_FOR_S
-    else:
-        _full_until_s.pop(account_seq, None)
     return is_full

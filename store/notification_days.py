@@ -3,12 +3,9 @@
 Beside them: how many bytes an account has stored.
 """
 
-from collections import Counter
-from functools import partial
-from threading import Lock
 from typing import NamedTuple
 
-from store.database import after_commit, run, run_later, select_number
+from store.database import run, run_later, select_number
 from store.rows import Query, columns, size
 
 
@@ -37,10 +34,10 @@ ADD_PICTURE_BYTES = (  # the row is there: a picture comes with a notification, 
     "UPDATE notification_day SET picture_bytes = picture_bytes + :bytes, stored_bytes = stored_bytes + :bytes"
     " WHERE account_seq = :account AND day = '' RETURNING picture_bytes"
 )
-STORED_BYTES = (  # an alert's last payload is not noted: each event replaces it
-    f"SELECT a.seq, coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
-    " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0)"
-    " FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
+STORED_BYTES = "SELECT stored_bytes FROM notification_day WHERE account_seq = ? AND day = ''"
+PAYLOAD_BYTES = (  # an alert's last payload is not noted in a row: each event replaces it
+    f"SELECT account_seq, sum({size('payload')}) FROM alert_payload p JOIN alert l ON l.seq = p.alert_seq"
+    " GROUP BY account_seq"
 )
 ADD_DAY = "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, ?)"
 SINCE = "SELECT day, notification_count FROM notification_day WHERE account_seq = ? AND day >= ?"
@@ -59,48 +56,29 @@ COUNTERS = {
 }
 STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
-_since_look = Counter[int]()  # the bytes that this process has stored since `stored_bytes`, by account
-_lock = Lock()
-
 
 def count(account_seq: int, day: str, stored_bytes: int) -> None:
     """Count one more on `day` (YYYY-MM-DD) and of all time."""
     run_later(COUNT, (account_seq, stored_bytes, account_seq, day))
-    after_commit(partial(_note, account_seq, stored_bytes))
 
 
 def add_bytes(account_seq: int, stored_bytes: int) -> None:
     """Add to the account's stored bytes, or subtract."""
     run_later(ADD_BYTES, (account_seq, stored_bytes))
-    after_commit(partial(_note, account_seq, stored_bytes))
 
 
-def _note(account_seq: int, stored_bytes: int) -> None:
-    with _lock:
-        _since_look[account_seq] += stored_bytes
+def stored_bytes(account_seq: int) -> int:
+    """How many bytes the account has stored, without its alerts' last payloads."""
+    return select_number(STORED_BYTES, (account_seq,)) or 0
 
 
-def stored_bytes() -> dict[int, int]:
-    """How many bytes each account has stored; begins `stored_since_look` anew."""
-    found = dict(run(STORED_BYTES).fetchall())
-    forget_stored()
-    return found
-
-
-def forget_stored() -> None:
-    """Begin `stored_since_look` anew."""
-    with _lock:
-        _since_look.clear()
-
-
-def stored_since_look(account_seq: int) -> int:
-    """How many bytes of the account this process has stored since `stored_bytes`, without alerts' last payloads."""
-    return _since_look[account_seq]
+def payload_bytes() -> dict[int, int]:
+    """How many bytes the last payloads of the alerts have, by account."""
+    return dict(run(PAYLOAD_BYTES))
 
 
 def add_picture_bytes(account_seq: int, bytes_: int) -> int:
     """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now."""
-    after_commit(partial(_note, account_seq, bytes_))
     return select_number(ADD_PICTURE_BYTES, {"account": account_seq, "bytes": bytes_}) or 0
 
 

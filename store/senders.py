@@ -168,6 +168,7 @@ class Receivers(NamedTuple):
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
     today: int  # how many notifications the account got on the day that was asked for
     has_mutes: int  # whether the account may have mutes
+    stored_bytes: int  # of the account, without its alerts' last payloads
     may_send: bool = True  # whether the account is enabled, and the key that sends is neither revoked nor expired
     quiet: tuple[ActiveDevice, ...] = ()  # those that would be pushed to, but are in their quiet hours
     fallbacks: tuple[ActiveDevice, ...] = ()  # channels that get it only if nothing else has it by then
@@ -224,7 +225,8 @@ LAST_REMOVED_AS = (
 )
 OF_RECEIVERS = (
     f"{columns(ActiveDevice, 'd')}, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END,"
-    " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?), a.has_mutes"
+    " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?), a.has_mutes,"
+    " (SELECT stored_bytes FROM notification_day WHERE account_seq = a.seq AND day = '')"
 )
 DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL AND d.confirm_by IS NULL"
 RECEIVERS = (  # one look for all that is asked before a notification is stored
@@ -236,7 +238,7 @@ RECEIVERS_OF_ALERT = (
     f" {columns(AlertSender, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ? AND {IS_ENABLED}"
 )
-PLACE_OF_MORE = len(ActiveDevice._fields) + 3  # of the first column after those of `OF_RECEIVERS`
+PLACE_OF_MORE = len(ActiveDevice._fields) + 4  # of the first column after those of `OF_RECEIVERS`
 _read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
 
 
@@ -272,7 +274,7 @@ def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None
     """
     found = run(RECEIVERS, (day, key_seq or 0, now, account_seq)).fetchall()
     if not found:
-        return Receivers([], False, 0, 0, may_send=False)
+        return Receivers([], False, 0, 0, 0, may_send=False)
     return _receivers(found, key_seq is None or found[0][PLACE_OF_MORE] is not None)
 
 
@@ -284,6 +286,6 @@ def find_receivers_of_alert(short_code: str, day: str | None = None) -> tuple[Al
 
 def _receivers(found: list[Any], may_send: bool = True) -> Receivers:
     first = found[0]
-    removed_as, today, has_mutes = first[PLACE_OF_MORE - 3 : PLACE_OF_MORE]
+    removed_as, today, has_mutes, stored_bytes = first[PLACE_OF_MORE - 4 : PLACE_OF_MORE]
     devices = [_read_device(row[: len(ActiveDevice._fields)]) for row in found] if first[0] else []
-    return Receivers(devices, removed_as == "dead", today or 0, has_mutes, may_send)
+    return Receivers(devices, removed_as == "dead", today or 0, has_mutes, stored_bytes or 0, may_send)

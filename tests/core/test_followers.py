@@ -330,7 +330,7 @@ def test_a_disabled_follower_one_with_a_full_backlog_and_one_without_room_are_pa
     assert [one["body"] for one in bob.listed()] == ["first"]
     monkeypatch.setattr(storage, "MAX_PENDING", 100_000)
     storage._full_until_s.clear()
-    monkeypatch.setattr(storage, "_stored", {account_seq(): 2_000 * storage.MEGABYTE})
+    monkeypatch.setattr(storage, "_payloads", {account_seq(): 2_000 * storage.MEGABYTE})
     assert owner.send("a", "stored").status_code == 200
     assert [one["body"] for one in bob.listed()] == ["first"] and len(owner.listed()) == 4
 
