@@ -187,7 +187,7 @@ def _entry(notification_id: str) -> Entry:
 def acknowledge_notification(notification_id: str) -> Payload:
     """POST /api/v1/notifications/{id}/acknowledge."""
     caller = current().caller
-    alarms.acknowledge_notification(caller.account_seq, notification_id, clock.now_ms(), own_key(caller))
+    alarms.acknowledge_notification(caller.account_seq, _entry(notification_id).id, clock.now_ms(), own_key(caller))
     return {"ok": True, "notification": _detail(_entry(notification_id))}
 
 
@@ -200,7 +200,7 @@ def snooze_notification(notification_id: str) -> Payload:
 
 def delete_notification(notification_id: str) -> Payload:
     """DELETE /api/v1/notifications/{id}."""
-    deletion.delete_notification(current().caller.account_seq, notification_id, own_key(current().caller))
+    deletion.delete_notification(current().caller.account_seq, _entry(notification_id).id, own_key(current().caller))
     return {"ok": True}
 
 

@@ -46,6 +46,10 @@ def test_rows_stay_for_the_plans_history_and_are_then_removed_from_the_file(serv
     newer = sent(caller)
     every(service, moved_clock, (days - 2) * DAY_S - 60)
     assert stored(service) == [first, newer] and [row["id"] for row in caller.listed()] == [newer, first]
+    moved_clock.advance(61)
+    asked = [(caller.get, ""), (caller.delete, ""), (caller.post, "/acknowledge")]
+    assert {ask(f"/notifications/{first}{path}").status_code for ask, path in asked} == {404}
+    assert stored(service) == [first, newer] and [row["id"] for row in caller.listed()] == [newer]
     every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 

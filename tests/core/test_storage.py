@@ -137,6 +137,7 @@ def test_beyond_the_limit_sends_events_and_metrics_are_refused_in_their_own_form
     assert (ntfy["http"], ntfy["error"]) == (429, SENTENCE)
     assert (gotify["errorCode"], gotify["errorDescription"]) == (429, SENTENCE)
     assert full.alerts()[0]["notificationCount"] == 0
+    assert "ACCOUNT_MEGABYTES" in full.service.flask("send", OWNER, "t", "b").stderr
     again = full.send("x", "b" * 3_000, headers={"Idempotency-Key": "once"})
     assert (again.status_code, again.json) == (200, first.json)
     assert other.send().status_code == 200
