@@ -9,6 +9,8 @@ from pathlib import Path
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn handles it: no traceback
+if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until gunicorn handles it: a reload does not end the start
 
 from config import VERSION
 from config import load as load_settings

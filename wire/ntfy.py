@@ -66,6 +66,8 @@ OF_BROWSERS = re.compile(r"u=\d\b.*|i\b.*")  # the header Priority of RFC 9218
 ENCODED_WORD = r"=\?[\w-]+\?[bq]\?[^?\s]*\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*", re.I | re.ASCII)
 WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*", re.DOTALL)  # of a JSON string, perhaps cut
+OF_TEXT = ("", "text/plain", "application/x-www-form-urlencoded")
+CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # in files, but not in texts
 CHARSETS = ("utf-8", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")  # others are slow, or no text at all
 
 CODES: Mapping[int, int] = {400: 40000, 401: 40101, 403: 40301, 404: 40401, 413: 41301, 429: 42901, 500: 50001}
@@ -181,7 +183,9 @@ def body_of(beginning: bytes, size: int, content_type: str) -> Body:
     try:
         text = getincrementaldecoder("utf-8-sig")().decode(beginning, final=size == len(beginning))
     except UnicodeDecodeError:
-        return Body(None, size, content_type)
+        if content_type not in OF_TEXT or CONTROL.search(beginning):
+            return Body(None, size, content_type)
+        text = beginning.decode("windows-1252", "replace")  # as Windows PowerShell sends it
     return Body(text.strip(), size)
 
 

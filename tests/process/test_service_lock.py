@@ -37,11 +37,12 @@ def test_a_second_service_on_the_same_port_takes_over_when_the_first_ends(start)
     assert second.wait_until_ready().get("/healthz").status == 200
 
 
-def test_ctrl_c_while_it_waits_ends_it_without_a_traceback(start):
+def test_while_it_waits_a_reload_changes_nothing_and_ctrl_c_ends_it_without_a_traceback(start):
     first = start()
     wait_until(lambda: "Starting Pocketbell" in first.log)
     second = start()
     wait_until(lambda: WAITS in second.log)
+    second.process.send_signal(signal.SIGHUP)
     second.process.send_signal(signal.SIGINT)
     assert second.process.wait(PATIENCE_S) == -signal.SIGINT and "Traceback" not in second.log
 

@@ -25,13 +25,20 @@ NOT_KEPT = "(cam.jpg, 84 kB, not kept)"
         (
             "",
             {"M": "x", "Content-Type": "application/x-www-form-urlencoded"},
-            b"\xff",
+            b"\xff\0",
             "x\n(attachment, 1 kB, not kept)",
         ),
         ("", {"M": "x", "F": "log.txt"}, b"some text", "x\n(log.txt, 1 kB, not kept)"),
         ("", {"F": "log.txt"}, b"\xef\xbb\xbfsome text\n", "some text"),
+        ("", {"Content-Type": "application/x-www-form-urlencoded"}, "Größe “1”".encode("cp1252"), "Größe “1”"),
+        (
+            "",
+            {"Content-Type": "audio/mpeg"},
+            b"\xff",
+            "You received a file: attachment.mp3\n(attachment.mp3, 1 kB, not kept)",
+        ),
         ("", {"M": "x", "F": "log.txt"}, b"", "x"),
-        ("", {"M": "x", "Attach": LINK}, b"\xff", "x\n(attachment, 1 kB, not kept)"),
+        ("", {"M": "x", "Attach": LINK}, b"\xff\0", "x\n(attachment, 1 kB, not kept)"),
         ("", {"M": "ü" * 10_000, "F": "a" * 200}, PICTURE, f"{'ü' * 9_880}\n({'a' * 100}, 84 kB, not kept)"),
     ],
 )
