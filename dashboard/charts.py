@@ -97,29 +97,17 @@ def is_drawable(buckets: Sequence[Bucket]) -> bool:
     return is_usual and (least == most or most - least > largest * 1e-6)
 
 
-def _shortened(value: float, is_fine: bool) -> float:
-    """The value with as many digits as the chart can show, so that the page stays small."""
-    if value == int(value) and abs(value) < 1e15:
-        return int(value)
-    if is_fine:
-        return float(f"{value:.12g}")
-    return round(value, 2) if abs(value) >= 1000 else float(f"{value:.6g}")
-
-
 def drawing(found: list[list[Bucket]], since: int) -> dict[str, list[Any]]:
     """The columns of the chart in order of time: ms since the begin, how many values, greatest, least and mean.
 
     A part is drawn in the middle of its values' times. Between two runs is a row of None.
     """
-    least, most = min(one.least for run in found for one in run), max(one.most for run in found for one in run)
-    is_fine = most - least < max(abs(least), abs(most)) / 100  # the values differ in their last digits
     rows: list[tuple[Any, ...]] = []
     for run in found:
         if rows:
             rows.append((rows[-1][0] + 1, None, None, None, None))
         for one in run:
-            numbers = (_shortened(value, is_fine) for value in (one.most, one.least, one.mean))
-            rows.append(((one.first_at + one.last_at) // 2 - since, one.values, *numbers))
+            rows.append(((one.first_at + one.last_at) // 2 - since, one.values, one.most, one.least, one.mean))
     names = ("times", "counts", "most", "least", "means")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
