@@ -50,9 +50,9 @@ _cursors: Signer  # set by `configure`
 
 
 def configure(secret: str) -> None:
-    """Sign cursors with a key made of this secret: once, because making it takes longer than signing."""
+    """Sign cursors with a key made of this secret."""
     global _cursors
-    _cursors = Signer(Signer(secret, salt="cursor").derive_key(), key_derivation="none")
+    _cursors = Signer(secret, salt="cursor")
 
 
 # --- notifications ------------------------------------------------------------------------------------------
