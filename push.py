@@ -8,7 +8,6 @@ import math
 import re
 import threading
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from config import Settings
@@ -31,7 +30,6 @@ MAX_KEPT_TOKENS = 1_000
 WORD = re.compile(r"[A-Za-z_ ]{1,100}")  # a provider's reason that is fit to be shown to the owner
 
 
-@lru_cache
 def meaning(provider: type[Provider[Any]], said: Said) -> Outcome:
     """The meaning of this provider's answer."""
     return next(

@@ -7,7 +7,6 @@ Imported when it is first needed: the packages weigh 10 MB. Must not know reques
 import base64
 import os
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jwt
@@ -21,7 +20,6 @@ CURVE, ECDH, HASH = ec.SECP256R1(), ec.ECDH(), SHA256()
 POINT_BYTES, SECRET_BYTES, SALT_BYTES = 65, 16, 16
 RECORD_BYTES = 4_096  # in the head (RFC 8188): one record holds the whole message
 LAST_RECORD = b"\x02"
-MAX_KEPT_KEYS = 1_000  # of browsers
 
 
 class BrowserKeys(NamedTuple):
@@ -32,7 +30,6 @@ class BrowserKeys(NamedTuple):
     secret: bytes
 
 
-@lru_cache(MAX_KEPT_KEYS)
 def browser_keys(point: bytes, secret: bytes) -> BrowserKeys:
     """The keys in a subscription's `p256dh` and `auth`; raises `ValueError` if the first is no uncompressed point."""
     if len(point) != POINT_BYTES:

@@ -5,7 +5,6 @@ from unittest.mock import ANY
 
 import pytest
 
-from providers import webpush_crypto
 from tests.support.accounts import OWNER
 from tests.support.answers import error, unlike
 from tests.support.push_service import base64url, unbase64url
@@ -318,12 +317,6 @@ SUBSCRIPTION_FAULTS = {
 def test_a_subscription_with_one_fault_is_refused(owner, push_service, fault):
     good = push_service.browser().subscription
     assert_refused(subscribe(owner, SUBSCRIPTION_FAULTS[fault](good)), owner)
-
-
-def test_nothing_is_kept_of_a_subscription_that_is_refused(owner, push_service):
-    good, before = push_service.browser().subscription, webpush_crypto.browser_keys.cache_info().currsize
-    assert_refused(subscribe(owner, keyed(good, auth="A" * 20_000)), owner)
-    assert webpush_crypto.browser_keys.cache_info().currsize == before
 
 
 @each(
