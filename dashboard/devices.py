@@ -1,11 +1,12 @@
-"""The Devices page: this browser, the other devices and their providers' last answers; the service worker."""
+"""The page Devices & channels: this browser, the other devices, the channels; the service worker."""
 
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response, current_app, redirect, render_template
 
 import push
-from core import delivery, devices, mail_addresses, shown_once, week_windows
+from core import channels, delivery, devices, mail_addresses, shown_once, week_windows
 from core.attention import LAST_IS_GONE
 from core.week_windows import OFF
 from dashboard import page
@@ -23,12 +24,14 @@ from web import guards
 from web.context import current, request
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import MIN_PRIORITY, PRIORITIES, checked_priority
+from wire.notification import PRIORITIES
 from wire.validation import either, optional_text
 
 WAITS_S = (0, 60, 300, 600, 1_800, 3_600)  # that the page offers for a channel
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
+ADDED = "Channel added. Send it a test."
+LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
 
 
 def show_devices() -> Page:
@@ -173,27 +176,29 @@ def test_device(device_id: str) -> Page:
     return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 
 
+def _changed(
+    device_id: str, field: str, changes: dict[str, Any], said: Callable[[Device], str], **typed: str
+) -> Page:
+    """Change the device and say so, or show what is wrong at this field of its form."""
+    try:
+        device = devices.change_device(current().account.seq, device_id, changes)
+    except Refused as refused:
+        return devices_page(Problem.of(refused, f"{field}-{device_id}"), **typed), 422
+    return page.back_to(DEVICES, said(device))
+
+
 def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
     name = request.form.get("name", "")
-    try:
-        devices.change_device(current().account.seq, device_id, {"name": name})
-    except Refused as refused:
-        return devices_page(Problem.of(refused, f"name-{device_id}"), new_name=name), 422
-    return page.back_to(DEVICES, "Device renamed.")
+    return _changed(device_id, "name", {"name": name}, lambda _: "Device renamed.", new_name=name)
 
 
 def set_priority(device_id: str) -> Page:
     """POST /app/devices/{id}/priority."""
     word = request.form.get("priority", "")
-    try:
-        least = checked_priority(word, "The priority")
-        device = devices.change_device(current().account.seq, device_id, {"minPriority": least})
-    except Refused as refused:
-        return devices_page(Problem.of(refused, f"priority-{device_id}")), 422
-    higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
-    received = "all priorities" if device.min_priority == MIN_PRIORITY else f"only priority {word}{higher}"
-    return page.back_to(DEVICES, f"This device now receives {received}.")
+    ends = {"min": "all priorities", "urgent": "only priority urgent"}
+    said = f"This device now receives {ends.get(word, f'only priority {word} and higher')}."
+    return _changed(device_id, "priority", {"minPriority": word}, lambda _: said)
 
 
 def set_quiet_hours(device_id: str) -> Page:
@@ -224,6 +229,50 @@ def service_worker() -> Response:
     return answer
 
 
+# --- channels -----------------------------------------------------------------------------------------------
+
+
+def add_channel() -> Page:
+    """POST /app/devices/channel: a mail address, or a webhook, whose secret the page shows that comes next."""
+    names = ("kind", "address", "url", "preset", "name", "when")
+    typed = {name: request.form.get(name, "").strip() for name in names}
+    try:
+        registration = {name: typed[name] or None for name in names[:5]} | _role(typed["when"])
+        account_seq, token, now = current().account.seq, guards.session_token(), clock.now_ms()
+        device = devices.add_device_to_show(account_seq, registration, token, now, guards.origin())
+    except Refused as refused:
+        problem = Problem.of(refused)
+        form = "mail" if "address" in request.form else "chat"
+        field = problem.field if problem.field in ("address", "url", "preset") else "name"
+        del typed["kind"]  # that of the form for tokens
+        return devices_page(problem._replace(field=f"{form}-{field}"), None, **typed), 422
+    if device.secret:
+        return page.back_to(f"{DEVICES}?made={device.id}", ADDED)
+    return page.back_to(DEVICES, ADDED if device.confirm_by is None else LINK_SENT)
+
+
+def _role(when: str) -> dict[str, Any]:
+    """What the seconds of the form, after which a channel is used, say; nothing says nothing."""
+    if not when:
+        return {}
+    after_s = int(when) if when.isascii() and when.isdigit() and len(when) < 6 else -1
+    return {"role": channels.ALWAYS} if after_s == 0 else {"role": channels.FALLBACK, "afterS": after_s}
+
+
+def set_role(device_id: str) -> Page:
+    """POST /app/devices/{id}/role."""
+    role = _role(request.form.get("when", ""))
+    return _changed(
+        device_id, "role", role, lambda device: f"This channel now gets {channels.in_words(device.after_s or 0)}."
+    )
+
+
+def ask_again(device_id: str) -> Page:
+    """POST /app/devices/{id}/confirm: mails another link that confirms the address."""
+    mail_addresses.ask_again(current().account, device_id, clock.now_ms())
+    return page.back_to(DEVICES, LINK_SENT)
+
+
 OPERATIONS = (
     ("GET", "/devices", show_devices),
     ("POST", "/devices", sync_device),
@@ -234,4 +283,7 @@ OPERATIONS = (
     ("POST", "/devices/<device_id>/priority", set_priority),
     ("POST", "/devices/<device_id>/quiet", set_quiet_hours),
     ("POST", "/devices/<device_id>/remove", remove_device),
+    ("POST", "/devices/channel", add_channel),
+    ("POST", "/devices/<device_id>/role", set_role),
+    ("POST", "/devices/<device_id>/confirm", ask_again),
 )

@@ -2,12 +2,16 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from flask import Response, render_template
 
 from core import local_time, metric_rules
+from core.definitions import RULE
 from core.durations import short
 from core.plans import PLANS, history_begin
 from dashboard import charts, page
@@ -28,6 +32,8 @@ SPARK_PARTS = 24
 MOST_DAYS_OF_EXTENT = 7  # the least and greatest of a longer time take too long for each of a hundred metrics
 MAX_FIRINGS = 100  # in the table: the newest
 NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
+RULE_FIELDS = ("operator", "value", "for", "silent")
+EXPECTED = {"value": "Enter a number such as 90 or 0.5.", "silent": "Enter a time such as 30m, 24h or 7d."}
 SAMPLE = (18.2, 18.0, 17.9, 18.4, 19.6, 20.4, 20.9, 21.3, 21.2, 21.4, 20.8, 20.9, 21.5)  # of a new account's page
 
 
@@ -45,7 +51,7 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = custom_metrics.list_series(current().account.seq, asked())
+    found = custom_metrics.list_series(current().account.seq, _asked())
     rules = _rules_by_metric()
     series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, rules[ids], chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
@@ -91,7 +97,7 @@ def _change(ids: tuple[str, str], latest: MetricValue | None, now: int) -> float
     return change if math.isfinite(change) else None
 
 
-def has_page(ids: tuple[str, str]) -> bool:
+def _has_page(ids: tuple[str, str]) -> bool:
     """Whether the metric has a page: it has values, or rules, which stay when the values are gone."""
     return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
 
@@ -100,7 +106,7 @@ def show_metric(
     typed: dict[str, str] | None = None, problem: Problem | None = None, changed: Rule | None = None
 ) -> str:
     """GET /app/metrics/one?project&metric&range&rule, with the `typed` texts of a new rule or of the `rule`."""
-    ids, chosen, now = (changed.project_id, changed.metric_id) if changed else asked(), _range(), clock.now_ms()
+    ids, chosen, now = (changed.project_id, changed.metric_id) if changed else _asked(), _range(), clock.now_ms()
     latest, rules = _latest(ids, now), _rules(ids)
     changed = changed or next((rule for rule in rules if rule.id == request.args.get("rule")), None)
     if latest is None and not rules:
@@ -179,7 +185,7 @@ def _firing_first(rules: list[Rule]) -> list[Rule]:
 
 def download_metric() -> Response:
     """GET /app/metrics/one.csv?project&metric&range."""
-    ids, chosen, now = asked(), _range(), clock.now_ms()
+    ids, chosen, now = _asked(), _range(), clock.now_ms()
     if _latest(ids, now) is None:
         raise Refused(404, "There is no such metric.")
     pieces = custom_metrics.in_pieces(current().account.seq, ids, now - chosen.span, now, MAX_VALUES, VALUES_AT_ONCE)
@@ -201,6 +207,52 @@ def _range() -> Range:
     return found.get(request.args.get("range", ""), found["24 h"])
 
 
-def asked() -> tuple[str, str]:
+def _asked() -> tuple[str, str]:
     """The ids (project, metric) in the address."""
     return request.args.get("project", ""), request.args.get("metric", "")
+
+
+# --- the forms of a rule ------------------------------------------------------------------------------------
+
+
+def create_rule() -> Page:
+    """POST /app/metrics/one?project&metric&range: operator, value and for, or silent."""
+    return _with_condition(partial(metric_rules.create_rule, current().account, *_asked()), "Rule added")
+
+
+def change_rule(rule_id: str) -> Page:
+    """POST /app/metrics/rules/{id}?project&metric&range: the same."""
+    account_seq = current().account.seq
+    rule = metric_rules.find_rule(account_seq, rule_id)
+    return _with_condition(partial(metric_rules.change_rule, account_seq, rule_id), "Rule saved", rule)
+
+
+def _with_condition(act: Callable[..., Rule], done: str, changed: Rule | None = None) -> Page:
+    """Create or change a rule with the condition that the form has, and go back to its metric."""
+    typed = {name: request.form[name].strip() for name in RULE_FIELDS if name in request.form}
+    if "silent" in typed:
+        condition, wrong = f"silent {typed['silent']}", {"rule": "silent", "duration": "silent"}
+    else:
+        condition = f"{typed.get('operator', '')} {typed.get('value', '')}"
+        wrong = {"rule": "value", "duration": "for"}
+    try:
+        made = act(condition, typed.get("for") or None, clock.now_ms())
+    except Refused as refused:
+        problem = Problem.of(refused)
+        field = wrong.get(problem.field, "")
+        message = EXPECTED[field] if problem.field == "rule" else problem.message
+        return show_metric(typed, Problem(message, field), changed), 422
+    return _back_to((made.project_id, made.metric_id), f"{done}: {metric_rules.rule_text(made)}.")
+
+
+def delete_rule(rule_id: str) -> Page:
+    """POST /app/metrics/rules/{id}/delete."""
+    deleted = RULE.deleted(current().account.seq, rule_id)
+    message = f"Rule deleted: {metric_rules.rule_text(deleted)}. Its notifications stay in the history."
+    return _back_to((deleted.project_id, deleted.metric_id), message)
+
+
+def _back_to(ids: tuple[str, str], message: str) -> Page:
+    """Redirect to the metric's page, or to all rules if the metric has neither values nor rules left."""
+    query = urlencode({"project": ids[0], "metric": ids[1], "range": request.args.get("range", "")})
+    return page.back_to(f"/app/metrics/one?{query}" if _has_page(ids) else "/app/watches", message)

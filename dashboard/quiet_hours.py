@@ -1,21 +1,22 @@
-"""Quiet hours: set the windows of the week, show held notifications, and deliver them at once."""
+"""Quiet hours and mutes: set the windows of the week, mute, show held notifications, and deliver them at once."""
 
 import re
 from typing import Any, NamedTuple
 
 from flask import render_template
 
-from core import accounts, alerts, digests, local_time, mutes, week_windows
+from core import accounts, alerts, digests, durations, local_time, mutes, week_windows
 from core.week_windows import DAYS, MAX_WINDOWS, MINUTES_A_DAY
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Account, Alert
 from process import clock
 from store import held_notifications
-from store.mutes import ALL
+from store.mutes import ALL, HISTORY
 from web.context import current, request
 from wire.errors import Refused
 
+QUIET = "/app/quiet"
 WIDTH = 240  # of the bar of a day
 PASSES = {"ignore": "everything", "urgent": "urgent"}  # of an alert, by its setting
 PLACE = re.compile(f"[0-9]{{1,2}}-({'|'.join(DAYS)})")
@@ -140,7 +141,7 @@ def save_quiet_hours() -> Page:
     except Refused as refused:
         return _quiet_page(typed or [USUAL], _problem(refused, typed)), 422
     words = f"Quiet hours set: {week_windows.in_words('; '.join(one.text for one in typed))}." if typed else ""
-    return page.back_to("/app/quiet", words or "Quiet hours turned off.")
+    return page.back_to(QUIET, words or "Quiet hours turned off.")
 
 
 def _typed() -> list[Typed]:
@@ -177,11 +178,47 @@ def deliver_held() -> Page:
     """POST /app/quiet/deliver: delivers everything that is held, now."""
     count = digests.release_now(current().account.seq)
     said = {0: "Nothing was held.", 1: "The held notification is being delivered."}
-    return page.back_to("/app/quiet", said.get(count, f"{count} notifications are being delivered as one digest."))
+    return page.back_to(QUIET, said.get(count, f"{count} notifications are being delivered as one digest."))
+
+
+# --- mutes --------------------------------------------------------------------------------------------------
+
+
+def create_mute() -> Page:
+    """POST /app/mutes: mutes `what` for an hour, or for the `duration` of the form on the page Quiet hours."""
+    account, form, now = current().account, request.form, clock.now_ms()
+    if "duration" not in form:
+        mutes.mute_for_an_hour(account.seq, mutes.subject_of(account, form.get("what", "")), now)
+        return page.back_to(page.asked_for("back", QUIET), "Muted for an hour. Notifications are held until then.")
+    typed = {name: form.get(name, "").strip() for name in NEW_MUTE}
+    try:
+        made = mutes.create_mute(account, _fields(account, typed), now)
+    except Refused as refused:
+        return show_quiet_hours(typed, Problem.of(refused)), 422
+    said = f"Muted {mutes.subject_words(made)} {mutes.time_words(made.mute, now)}."
+    return page.back_to(QUIET, said)
+
+
+def _fields(account: Account, typed: dict[str, str]) -> dict[str, Any]:
+    """The fields of the REST API for what was typed."""
+    what, id_ = mutes.named(account, typed["what"])
+    for_s = durations.seconds_of(typed["duration"], "duration", mutes.MIN_FOR_S, mutes.MAX_FOR_S)
+    more = {"mode": HISTORY} if typed["history"] else {}
+    cron = typed["cron"] or None
+    return {"what": what, "id": id_, "forS": for_s, "cron": cron, "urgentPasses": not typed["urgent"], **more}
+
+
+def end_mute(mute_id: str) -> Page:
+    """POST /app/mutes/{id}/end."""
+    ended = mutes.end_mute(current().account.seq, mute_id, clock.now_ms())
+    words = mutes.subject_words(ended)
+    return page.back_to(page.asked_for("back", QUIET), f"{words[0].upper()}{words[1:]} is no longer muted.")
 
 
 OPERATIONS = (
     ("GET", "/quiet", show_quiet_hours),
     ("POST", "/quiet", save_quiet_hours),
     ("POST", "/quiet/deliver", deliver_held),
+    ("POST", "/mutes", create_mute),
+    ("POST", "/mutes/<mute_id>/end", end_mute),
 )

@@ -1,6 +1,6 @@
 """Watches: the lists of heartbeats and of rules on metrics, and a heartbeat's page with pings, address, settings.
 
-A rule is on its metric's page: `metrics.py`, `metric_rules.py`.
+A rule is on its metric's page: `metrics.py`.
 """
 
 from typing import Any

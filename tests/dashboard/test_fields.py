@@ -134,7 +134,7 @@ def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
 @each("wrong", ["", "3x", "max"])
 def test_a_wrong_least_priority_is_refused_on_the_page(service, owner, browser, wrong):
     answer = owner.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": wrong})
-    assert answer.status_code == 422 and "The priority must be" in answer.text
+    assert answer.status_code == 422 and "must be a whole number from 1 to 5, or min" in answer.text
 
 
 def test_a_device_is_given_quiet_hours(service, owner, caller, browser):
