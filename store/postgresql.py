@@ -9,8 +9,9 @@ Must not know the tables or a setting.
 
 import logging
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -192,7 +193,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.accounts:
         return part(_run_of_part, thread, account_seqs)
-    return _Transaction(thread, account_seqs, at_once)
+    return _whole(thread, account_seqs, at_once)
 
 
 def _run_of_part(statement: str) -> Cursor:
@@ -201,67 +202,41 @@ def _run_of_part(statement: str) -> Cursor:
     return run(statement)
 
 
-class _Transaction:
-    """One transaction of a thread. A class, since a generator with `@contextmanager` takes thrice as long."""
-
-    def __init__(self, thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> None:
-        self._thread, self._account_seqs, self._at_once = thread, account_seqs, at_once
-        self._turns = list[threading.Lock]()  # that this thread has
-
-    def __enter__(self) -> None:
-        thread, seqs = self._thread, tuple(sorted({*self._account_seqs}))
-        thread.after_commit.clear()
-        try:
+@contextmanager
+def _whole(thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> Iterator[None]:
+    seqs, thread.after_commit = tuple(sorted({*account_seqs})), []
+    try:
+        with ExitStack() as ends:
             for seq in seqs:
-                self._turns.append(_taken_turn(seq))
-            beginning = _beginning(seqs)
-            if self._at_once:
-                *before, last = beginning
+                ends.callback(_taken_turn(seq).release)
+            ends.push(partial(_end, thread))
+            if at_once:
+                *before, last = _beginning(seqs)
                 thread.writing, _ = _begun(*last, before)
             else:
-                thread.unsent = beginning
+                thread.unsent = _beginning(seqs)
             thread.accounts, thread.has_changes = seqs, False
-        except BaseException as error:
-            self._leave(error)
-            raise
+            yield
+            _commit(thread)
+    except WriteFailed:
+        engine.writes_fail = True
+        raise
+    if thread.has_changes:
+        engine.writes_fail = False
+    for call in thread.after_commit:
+        call()
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        thread = self._thread
+
+def _end(thread: _Thread, error: type[BaseException] | None, *_: object) -> None:
+    """Undo everything if there is an error, and hold no connection any more."""
+    connection = thread.writing
+    thread.writing, thread.accounts, thread.unsent = None, (), []
+    if connection:
         try:
-            if error is None:
-                _commit(thread)
-        except BaseException as failed:
-            error = failed
-            raise
+            if error is not None:
+                _roll_back(connection)
         finally:
-            self._end(error)
-        if error is None:
-            if thread.has_changes:
-                engine.writes_fail = False
-            calls, thread.after_commit = thread.after_commit, []
-            for call in calls:
-                call()
-
-    def _end(self, error: BaseException | None) -> None:
-        """Undo everything if there is an error, and hold nothing any more."""
-        thread, connection = self._thread, self._thread.writing
-        thread.writing, thread.accounts, thread.unsent = None, (), []
-        try:
-            if connection:
-                try:
-                    if error is not None:
-                        _roll_back(connection)
-                finally:
-                    _give_back(connection)
-        finally:
-            self._leave(error)
-
-    def _leave(self, error: BaseException | None) -> None:
-        """Let the next thread write, and note that nothing could be written, if that is the error."""
-        for turn in self._turns:
-            turn.release()
-        if isinstance(error, WriteFailed):
-            engine.writes_fail = True
+            _give_back(connection)
 
 
 def _taken_turn(account_seq: int) -> threading.Lock:

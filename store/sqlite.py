@@ -301,38 +301,30 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.writing:
         return part(run, thread, account_seqs)
-    return _Transaction(thread, account_seqs)
+    return _whole(thread, account_seqs)
 
 
-class _Transaction:
-    """One thread's transaction. A class, since a generator with `@contextmanager` takes thrice as long."""
-
-    def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
-        self._thread, self._account_seqs = thread, account_seqs
-
-    def __enter__(self) -> None:
-        thread = self._thread
-        thread.after_commit = []
-        give_back()  # its turn may be long in coming
-        self._commit, self._is_first = _writer.take_turn()
-        thread.writing, thread.accounts = _writer.opened(), self._account_seqs
-        self._changes = thread.writing.total_changes
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        thread = self._thread
-        try:
-            if error is not None:
-                _writer.give_up(error, self._is_first)
-            elif _writer.opened().total_changes > self._changes:
-                _writer.has_changes = True
-        finally:
-            thread.writing, thread.accounts = None, ()
-            _writer.end_turn()
-            if fault := self._commit.failure():  # also after an error: the thread may have read uncommitted rows
-                raise WriteFailed(str(fault)) from fault
-        if error is None:
-            for call in thread.after_commit:
-                call()
+@contextmanager
+def _whole(thread: _Thread, account_seqs: tuple[int, ...]) -> Iterator[None]:
+    thread.after_commit = []
+    give_back()  # its turn may be long in coming
+    commit, is_first = _writer.take_turn()
+    one = thread.writing = _writer.opened()
+    thread.accounts, changes = account_seqs, one.total_changes
+    try:
+        yield
+        if one.total_changes > changes:
+            _writer.has_changes = True
+    except BaseException as error:
+        _writer.give_up(error, is_first)
+        raise
+    finally:
+        thread.writing, thread.accounts = None, ()
+        _writer.end_turn()
+        if fault := commit.failure():  # also after an error: the thread may have read uncommitted rows
+            raise WriteFailed(str(fault)) from fault
+    for call in thread.after_commit:
+        call()
 
 
 def this_thread() -> Thread:
