@@ -26,18 +26,20 @@ class Connection(socket.socket, Unreader):
     gunicorn's parser reads from it, with `read` and `unread` of its own class.
     """
 
-    def __init__(self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0)) -> None:
+    def __init__(
+        self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0), server: tuple[str, int] = ("-", 0)
+    ) -> None:
         socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
         Unreader.__init__(self)
-        self.peer = peer
+        self.peer, self.server = peer, server  # the addresses of both ends
         self.client = ""  # who sent a long request (`LongTurns`)
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
-        self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
+        self.environ = dict[str, Any]()  # of this request
         self.setblocking(False)
 
     # --- reading ---
@@ -51,10 +53,11 @@ class Connection(socket.socket, Unreader):
         self.left += most
         self.until_s = clock.monotonic_s() + seconds
 
-    def end_receiving(self) -> float:
-        """Forget the request that was received; returns when it began."""
-        began_s, self.began_s, self.request = self.began_s, 0.0, None
-        return began_s
+    def end_receiving(self) -> tuple[float, dict[str, Any]]:
+        """Forget the request that was received; returns when it began, and its environ."""
+        received = self.began_s, self.environ
+        self.began_s, self.request, self.environ = 0.0, None, {}
+        return received
 
     @property
     def rest(self) -> bytes:
