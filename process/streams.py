@@ -25,7 +25,6 @@ KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was wri
 LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
 PAUSE_S = 0.002  # at least, between two rounds of writing; after a longer round as long as that took
-RESERVED_FOR_S = 10.0
 STOPPED_WITHIN_S = 2.0
 MESSAGES_AT_ONCE = 20  # of one connection, also those that it is not sent, before the others get their turn
 READ_BYTES = 4_096
@@ -200,8 +199,7 @@ class Hub:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self.lock = threading.Lock()
-        self.reserved = dict[Source, float]()  # until when each is
+        self.lock = threading.RLock()
         self.arriving = deque[Stream]()
         self.streams = list[Stream]()  # the oldest first; only the thread changes it
         self.ended = list[Stream]()  # since the last round
@@ -214,27 +212,22 @@ class Hub:
 
     # --- called by other threads ---
 
-    def reserve(self, source: Source) -> bool:
-        """Whether there is room for another stream; it must be opened within a few seconds."""
-        now_s = clock.monotonic_s()
+    def has_room(self, source: Source) -> bool:
+        """Whether there is room for another stream."""
         with self.lock:
-            self.reserved = {one: until_s for one, until_s in self.reserved.items() if until_s > now_s}
             present = [stream.source for stream in (*self.streams, *self.arriving)]
-            taken = [*present, *self.reserved]
-            of_keys = Counter(key for one in present for key in one.keys)
-            of_owners = Counter(owner for one in taken for owner in one.owners)
-            is_full = len(taken) >= MAX_STREAMS
-            is_full |= any(of_owners[owner] >= MAX_STREAMS_OF_OWNER for owner in source.owners)
-            makes_room = any(of_keys[key] >= MAX_STREAMS_OF_KEY for key in source.keys)  # the key's oldest will end
-            if self.stopping.is_set() or (is_full and not makes_room):
-                return False
-            self.reserved[source] = now_s + RESERVED_FOR_S
-            return True
+        of_keys = Counter(key for one in present for key in one.keys)
+        of_owners = Counter(owner for one in present for owner in one.owners)
+        is_full = len(present) >= MAX_STREAMS
+        is_full |= any(of_owners[owner] >= MAX_STREAMS_OF_OWNER for owner in source.owners)
+        makes_room = any(of_keys[key] >= MAX_STREAMS_OF_KEY for key in source.keys)  # the key's oldest will end
+        return not self.stopping.is_set() and (makes_room or not is_full)
 
     def open(self, stream: Stream) -> None:
-        """Serve a stream from now on, whose room was reserved."""
+        """Serve a stream from now on, or end it if others have taken the room since its request was checked."""
         with self.lock:
-            self.reserved.pop(stream.source, None)
+            if not self.has_room(stream.source):
+                return stream.end(b"")
             self.arriving.append(stream)
             if self.thread is None:
                 self.wakes = os.pipe()
@@ -243,6 +236,7 @@ class Hub:
                 self.thread.start()
         for owner in stream.source.owners:
             self.wake(owner)
+        return None
 
     def wake(self, owner: int) -> None:
         """Look at once for new messages for the streams of this owner. Without streams this costs nothing."""

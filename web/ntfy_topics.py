@@ -94,7 +94,7 @@ class Streaming(Response):
         self.source, self.framing = source, framing
         if "gunicorn.socket" not in current().environ:
             raise NtfyRefused(40000, "This server has no streams: ask with poll=1.")
-        if not hub.reserve(source):
+        if not hub.has_room(source):
             refused = NtfyRefused(42903, "limit reached: too many active subscriptions")
             refused.retry_after_s = RETRY_AFTER_S
             raise refused
