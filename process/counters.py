@@ -7,7 +7,6 @@ import json
 import threading
 from bisect import bisect_left
 from collections import Counter
-from functools import lru_cache
 from itertools import accumulate
 
 from process.redis_client import RedisClient
@@ -92,12 +91,8 @@ def _told(redis: RedisClient, numbers: Counter[tuple[str, ...]]) -> Counter[tupl
     answer = redis.run(ADD, [redis.key("counts")], [LIFE_S, *parts])
     if answer is None:
         return None
-    return Counter({_key(name): int(number) for name, number in zip(answer[::2], answer[1::2], strict=True)})
-
-
-@lru_cache(maxsize=10_000)
-def _key(name: str | bytes) -> tuple[str, ...]:
-    return tuple(json.loads(name))
+    pairs = zip(answer[::2], answer[1::2], strict=True)
+    return Counter({tuple(json.loads(name)): int(number) for name, number in pairs})
 
 
 def reset(redis: RedisClient | None = None) -> None:
