@@ -330,7 +330,7 @@ class ThreadedWorker(Worker):
         if not request.is_whole:
             self.make_way()
         has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
-        may_keep = self._goes_on() and has_room and not request.should_close()
+        may_keep = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
         answer = connection.answer = Answer(connection, request, may_keep, began_s)
         told = {"wsgi.input": request.body, "wsgi.multithread": True, "pocketbell.is_crowded": is_crowded}
         answer.environ = environ | told
@@ -354,15 +354,6 @@ class ThreadedWorker(Worker):
             )
         request: Incoming = connection.request
         return request if request.has_come() else None
-
-    def _goes_on(self) -> bool:
-        """Count a request; returns whether there may be more (gunicorn's `max_requests` ends a worker)."""
-        self.nr += 1
-        if self.nr >= self.max_requests and self.alive:
-            self.log.info("Autorestarting worker after current request.")
-            self._end_serving()
-            os.write(self.PIPE[1], b"\0")  # ends the main thread's pause, as signals do
-        return bool(self.alive and self.cfg.keepalive)
 
     def _write(self, answer: Answer) -> None:
         """Write what the client takes of the answer at once; the rest waits without a thread."""
