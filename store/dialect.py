@@ -37,7 +37,6 @@ RULES = (  # by how a statement begins
 )
 
 
-@lru_cache(maxsize=2_000)
 def translated(statement: str) -> str:
     """The statement in the server's words, with SQLite's places for values."""
     text = COMMENT.sub("", statement)
