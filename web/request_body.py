@@ -28,6 +28,7 @@ UPLOAD_PART_BYTES = 1_048_576
 UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 16, 32  # of large files; each has a thread, and at most 2 MB of memory
 UPLOADS_OF_ONE_AT_ONCE = 8  # account: an upload may take a minute
 UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
+MAX_RECEIVING, MAX_RECEIVING_OF_ONE = 48, 32  # threads that wait for the rest of a body: in all, and of an account
 
 
 Made = TypeVar("Made")
@@ -42,18 +43,38 @@ large_bodies = Turns(
 
 def large_body() -> AbstractContextManager[None]:
     """The turn of a body that takes long to parse; it queues in the name of its account."""
-    sender = getattr(current(), "caller", None) or current().webhook
-    return large_bodies.turn("all", str(sender and sender.account_seq))
+    return large_bodies.turn("all", str(_account_seq()))
+
+
+def _account_seq() -> int | None:
+    """Whose request it is, as far as a guard has found out; None for a stranger's."""
+    known = current()
+    if sender := getattr(known, "caller", None) or known.webhook or known.beat:
+        return int(sender.account_seq)
+    owner = getattr(known, "account", known.ping_owner)
+    return owner.seq if owner else None
 
 
 def upload_turns(at_once: int, waiting: int = MAX_UPLOADS_WAITING) -> Turns:
-    """Turns for large uploads."""
+    """Turns for what takes long to come."""
     sentence = "Too many large files are being uploaded at once."
     return Turns(at_once, {"all": waiting}, LARGE_WAITS_S, lambda: Refused(429, sentence, RETRY_UPLOAD_S))
 
 
 large_uploads = upload_turns(UPLOADS_AT_ONCE)
 _uploads_of = cache(lambda account_seq: upload_turns(UPLOADS_OF_ONE_AT_ONCE))
+receiving = upload_turns(MAX_RECEIVING, 0)
+_receiving_of = cache(lambda account_seq: upload_turns(MAX_RECEIVING_OF_ONE, 0))
+
+
+@contextmanager
+def _place() -> Iterator[None]:
+    """A place among the requests whose threads wait for their bodies, unless this one's has come already."""
+    if type(current().environ["wsgi.input"]) is BytesIO:
+        yield
+    else:
+        with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"):
+            yield
 
 
 @contextmanager
@@ -103,9 +124,10 @@ def read_upload(keeps: Callable[[bytes], int], largest: int, at_first: int) -> t
     announced = _announced()
     _check(announced, largest)
     most = largest + 1 if "HTTP_TRANSFER_ENCODING" in current().environ else announced
-    kept = bytearray(_read(min(most, at_first, UPLOAD_PART_BYTES)))
-    wanted, size = keeps(bytes(kept)), len(kept)
-    size += _read_on(min(most, at_first) - size, kept, wanted)
+    with _place():
+        kept = bytearray(_received(min(most, at_first, UPLOAD_PART_BYTES)))
+        wanted, size = keeps(bytes(kept)), len(kept)
+        size += _read_on(min(most, at_first) - size, kept, wanted)
     if at_first == size < most:
         with _upload():
             size += _read_on(most - size, kept, wanted)
@@ -180,13 +202,18 @@ def _announced() -> int:
 def _read_on(size: int, kept: bytearray, wanted: int) -> int:
     """Read the next `size` bytes of the body, or what there is, keeping `wanted` in all; returns how many came."""
     length = 0
-    while length < size and (part := _read(min(size - length, UPLOAD_PART_BYTES))):
+    while length < size and (part := _received(min(size - length, UPLOAD_PART_BYTES))):
         kept += part[: max(0, wanted - len(kept))]
         length += len(part)
     return length
 
 
 def _read(size: int) -> bytes:
+    with _place():
+        return _received(size)
+
+
+def _received(size: int) -> bytes:
     stream, body = current().environ["wsgi.input"], b""
     try:
         while len(body) < size and (part := stream.read(size - len(body))):

@@ -1,4 +1,4 @@
-"""A credential that becomes void while its request's body is still on the way does nothing any more."""
+"""A body that is still on the way: a credential that becomes void meanwhile does nothing, and others keep threads."""
 
 import json
 
@@ -10,6 +10,7 @@ from tests.support.accounts import OWNER
 from tests.support.commands import lines_of
 from tests.support.slow_bodies import post_slowly
 from tests.support.tables import query
+from web.request_body import MAX_RECEIVING, MAX_RECEIVING_OF_ONE
 
 JSON_DOORS = {
     "/api/v1/notifications/send": {"title": "Backup", "body": "finished"},
@@ -36,3 +37,19 @@ def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path):
     revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, key_id, clock.now_ms())  # noqa: E731
     answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), revoke, headers=headers)
     assert (answer.status_code, rows(service)) == (401, before)
+
+
+def test_few_bodies_of_one_account_are_waited_for_so_that_its_slow_clients_leave_threads_for_others(owner, hook):
+    assert MAX_RECEIVING_OF_ONE < MAX_RECEIVING
+    addresses = ["/api/v1/notifications/send", "/door", "/mcp", f"/p/{hook.code}"] * (MAX_RECEIVING_OF_ONE // 4 + 1)
+    headers, answers = {"Authorization": f"Bearer {owner.key}", "Content-Type": "application/json"}, []
+
+    def send_another():
+        if addresses:
+            path = addresses.pop()
+            answers.append(post_slowly(owner.service.client, path, b'{"title": "t"}', send_another, headers=headers))
+
+    send_another()
+    statuses = [answer.status_code for answer in answers]
+    assert (statuses[0], len(statuses), statuses.count(429)) == (429, MAX_RECEIVING_OF_ONE + 1, 1)
+    assert owner.send().status_code == 200
