@@ -374,12 +374,6 @@ def test_the_reference_names_the_address_that_it_was_asked_at(service, host, nam
     assert f"curl http://{named}/api/v1/stats" in text and "><b>" not in text
 
 
-@each("path", ["/docs", "/openapi.json"])
-def test_errors_of_the_reference_have_the_rest_shape(service, path):
-    assert service.client.post(path).json["code"] == "VALIDATION_ERROR"
-    assert service.client.get(f"{path}/").json["code"] == "NOT_FOUND"
-
-
 def test_the_documented_largest_body_is_the_default():
     default = next(one.default for one in config.variables() if one.name == "MAX_BODY_BYTES")
     told = DOCUMENT["components"]["responses"]["TooLarge"]

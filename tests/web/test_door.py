@@ -1,14 +1,10 @@
-"""The door for programs gives the answers that Flask would give; what both need of Flask and Werkzeug is there."""
+"""The door for programs gives the answers that Flask would give."""
 
-import importlib.metadata
 from contextlib import suppress
-from contextvars import ContextVar
 
 import pytest
 from flask import Flask, has_app_context, has_request_context
-from werkzeug.local import LocalProxy
 from werkzeug.test import EnvironBuilder
-from werkzeug.wrappers import Request
 
 from app import app
 from tests.support.rows import each
@@ -82,17 +78,3 @@ def test_a_request_that_is_over_leaves_nothing_behind(handler, path, service, ow
     assert not has_request_context() and not has_app_context()
     with pytest.raises(LookupError):
         current()
-
-
-def uses(flask, environ):
-    """What the service uses of Flask and Werkzeug, beside what every program does; each must be there."""
-    yield flask.before_request, flask.after_request, flask.create_url_adapter
-    yield Request(environ, populate_request=False) and "werkzeug.request" not in environ
-    yield Request(environ) is environ["werkzeug.request"]
-    yield flask.url_map.bind("localhost").websocket is False
-    yield LocalProxy(ContextVar("name", default=1 + 2j), "imag") == 2
-
-
-def test_flask_and_werkzeug_have_every_name_that_is_used():
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("Flask", "Werkzeug")]
-    assert all(uses(Flask(__name__), EnvironBuilder().get_environ())), versions

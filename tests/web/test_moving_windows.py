@@ -246,20 +246,6 @@ def test_counting_a_request_costs_the_same_however_many_keys_there_are(in_memory
     assert 0 < steps(lambda: in_memory.acquire_entry(key, 100, 60)) == steps(lambda: few.acquire_entry(key, 100, 60))
 
 
-def test_refusing_a_request_costs_the_same_however_often_it_was_refused(in_memory):
-    in_memory.acquire_entry("key", 1, 60)
-    first = steps(lambda: in_memory.acquire_entry("key", 1, 60))
-    for _ in range(1_000):
-        in_memory.acquire_entry("key", 1, 60)
-    assert steps(lambda: in_memory.acquire_entry("key", 1, 60)) == first
-
-
-def test_refused_requests_are_not_kept(in_memory):
-    for _ in range(1_000):
-        in_memory.acquire_entry("key", 10, 60)
-    assert len(in_memory.hits[60]["key"]) == 10
-
-
 def test_idle_keys_are_dropped(in_memory, moved_clock):
     for number in range(1_000):
         in_memory.acquire_entry(f"idle {number}", 100, 60)

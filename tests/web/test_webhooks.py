@@ -121,10 +121,6 @@ def test_a_malformed_code_is_404_like_an_unknown_one_byte_for_byte(service, hook
         assert whole(ask(service, path.format(code=hook.code))) == whole(unknown), path
 
 
-def test_the_path_without_a_code_is_404_and_no_redirect(service):
-    assert answered(service.client.post("/p")) == (404, error(404, "NOT_FOUND"))
-
-
 @pytest.mark.parametrize(
     "change",
     [str.swapcase, lambda code: code[::-1], lambda code: code[1:] + code[:1]],
