@@ -18,13 +18,13 @@ MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 100
 
 # For `_has_great_number`: with every digit turned into a zero and every plus left out, plain searches for bytes find
-# each integer that may be too long and each exponent of three digits. They also find some in strings, which costs
-# only time: the wary decoder then decides.
+# each integer that may be too long and each exponent of three digits.
 ALL_ZERO = bytes.maketrans(b"123456789E", b"000000000e")
 LONG_INTEGER = b"0" * (MAX_INTEGER_DIGITS + 1)
 GREAT_EXPONENT = b"e000"
 MINUS_ZERO = re.compile(r"-0(?![.eE])")
-STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*"'
+STRING = r'"[^"\\]*+(?:\\.?[^"\\]*+)*(?:"|\Z)'  # perhaps cut off
+STRINGS = re.compile(STRING, re.DOTALL)
 SQUARE = bytes.maketrans(b"{}", b"[]")
 NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
 NUMBER = r"-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?"
@@ -55,7 +55,7 @@ class _Unusable(Exception):
 def parse_json(raw: bytes) -> dict[str, Any]:
     """The JSON object in `raw`, of duplicate keys the last; `Refused` (400) names the fault, its line and column."""
     text = _decode(raw)
-    value = _object(_value(text, WARY_DECODER if _has_great_number(text) else DECODER))
+    value = _object(_value(text, DECODER))
     if not _is_storable(text):
         raise Refused(400, _first_fault(text))
     return value
@@ -81,8 +81,6 @@ def parse_embedded(text: str) -> Any:
     """The JSON value in a string of an event, with numbers as in `parse_event`; raises `Refused` (400) likewise."""
     if not _is_storable(text):
         text = _made_storable(text)
-    if _has_great_number(text):
-        return _value(text, WARY_EVENT_DECODER)
     has_minus_zero = "-0" in text and MINUS_ZERO.search(text)  # a plain search is far faster than the pattern's
     return _value(text, ALL_AS_WRITTEN_DECODER if has_minus_zero else EVENT_DECODER)
 
@@ -125,13 +123,11 @@ def _value(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        if _is_too_deep(text[: error.pos]):  # which stops the decoder only where the interpreter's stack is full
-            raise Refused(400, _first_fault(text)) from None
-        raise Refused(400, _syntax_sentence(error)) from None
-    except (_Unusable, RecursionError):
+        raise Refused(400, _fault_within(text[: error.pos]) or _syntax_sentence(error)) from None
+    except (_Unusable, ValueError, RecursionError):  # the second: an integer that is too long for Python
         raise Refused(400, _first_fault(text)) from None
-    if _is_too_deep(text):
-        raise Refused(400, _first_fault(text))
+    if fault := _fault_within(text):
+        raise Refused(400, fault)
     return value
 
 
@@ -162,36 +158,9 @@ def _no_constant(_: str) -> float:
     raise _Unusable
 
 
-def _finite(literal: str) -> float:
-    value = float(literal)
-    if math.isinf(value):
-        raise _Unusable
-    return value
-
-
-def _bounded(literal: str) -> int:
-    if len(literal.lstrip("-")) > MAX_INTEGER_DIGITS:
-        raise _Unusable
-    return int(literal)
-
-
-def _finite_as_written(literal: str) -> Number:
-    _finite(literal)
-    return as_written(literal)
-
-
-def _bounded_as_written(literal: str) -> Number:
-    _bounded(literal)
-    return as_written(literal)
-
-
 DECODER = json.JSONDecoder(parse_constant=_no_constant)
-WARY_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=_bounded)
 EVENT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=as_written)
 ALL_AS_WRITTEN_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=as_written, parse_int=as_written)
-WARY_EVENT_DECODER = json.JSONDecoder(
-    parse_constant=_no_constant, parse_float=_finite_as_written, parse_int=_bounded_as_written
-)
 
 
 def _brackets(text: str) -> bytes:
@@ -218,15 +187,21 @@ def _is_too_deep(text: str) -> bool:
     return True
 
 
-def _first_fault(text: str) -> str:
-    """The sentence for the first fault in the text that the decoder lets through."""
+def _fault_within(text: str) -> str | None:
+    """The fault in what the decoder has read, if there is one: it stops for none of these."""
+    has_great_number = _has_great_number(text) and _has_great_number(STRINGS.sub("", text))
+    return _first_fault(text) if has_great_number or _is_too_deep(text) else None
+
+
+def _first_fault(text: str) -> str | None:
+    """The sentence for the first fault in the text that the decoder lets through, if there is one."""
     depth = 0
     for token in TOKEN.finditer(text):
         depth += (token.lastgroup == "opened") - (token.lastgroup == "closed")
         what = f"nesting deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else _fault_of(token)
         if what:
             return f"The body is not valid JSON: {what} at {_place(text, token.start())}."
-    return "The body is not valid JSON."
+    return None
 
 
 def _fault_of(token: re.Match[str]) -> str | None:
