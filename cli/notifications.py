@@ -5,10 +5,9 @@ from typing import Any
 import click
 
 from cli.base import PRIORITY, Command, Group, line, number_or_word, of_account, piped
-from core import accounts, deletion, delivery, storage
+from core import accounts, deletion, delivery
 from core.local_time import moment_ms
 from models import Account
-from process import clock
 from store.senders import Owner
 from wire.notification import checked_content
 from wire.validation import counted
@@ -38,7 +37,6 @@ def send(owner: Account, body: str | None, priority: str | None, deliver_at: str
         said["priority"] = number_or_word(priority)
     if deliver_at is not None:
         said["deliverAt"] = moment_ms(deliver_at, owner.time_zone)
-    storage.look(clock.now_ms())
     sent = delivery.deliver(Owner.of(owner), checked_content(said)).notification
     click.echo(line(sent.id, sent.status))
 
