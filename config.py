@@ -20,6 +20,8 @@ from settings.variables import Variable, between, http_address, http_origin, mat
 from store.database import ServerUrl
 
 VERSION = "1.0.0"
+MIN_SECRET_CHARACTERS = 16
+SHORT_SECRET = f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
 OWN_FILE = Path(__file__).parent / ".env"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -126,6 +128,11 @@ class Settings:
         """The SQLite file, or the PostgreSQL server."""
         place = self.database_url or self.data_dir / "pocketbell.db"
         return ServerUrl(place, self.database_connections) if isinstance(place, str) else place
+
+    @property
+    def has_short_secret(self) -> bool:
+        """Whether `SECRET_KEY` is set, and can be guessed."""
+        return 0 < len(self.secret_key or "") < MIN_SECRET_CHARACTERS
 
     @property
     def public_url(self) -> str:

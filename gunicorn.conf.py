@@ -12,7 +12,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignor
 if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until gunicorn handles it: a reload does not end the start
 
-from config import VERSION
+from config import SHORT_SECRET, VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
 from core.server_secret import server_secret
@@ -113,6 +113,8 @@ def when_ready(server):
             "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
             " lost. Use PostgreSQL (docs/scaling.md), or a machine with a persistent disk (docs/deployment.md)."
         )
+    if settings.has_short_secret:
+        server.log.warning(SHORT_SECRET)
     try:
         path, aim = first_link()
     except database.WriteFailed as error:

@@ -66,10 +66,11 @@ def test_a_start_without_a_terminal_names_the_commands_and_prints_no_link(server
     assert "/app/setup/" not in server.log.partition('"message": "request"')[0]  # before it answers
 
 
-def test_a_platform_that_wipes_the_disk_is_warned_of(start, server):
-    warned = start(DYNO="web.1").wait_until_ready()
+def test_a_platform_that_wipes_the_disk_and_a_guessable_secret_are_warned_of(start, server):
+    warned = start(DYNO="web.1", SECRET_KEY="x").wait_until_ready()
     assert [line for line in warned.log.splitlines() if '"critical"' in line and "wipes the disk" in line]
-    assert "wipes" not in server.log
+    assert "SECRET_KEY can be guessed" in warned.log
+    assert "wipes" not in server.log and "guessed" not in server.log
 
 
 def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start):
