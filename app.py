@@ -21,7 +21,7 @@ import models
 import push
 from core import (
     accounts,
-    alarms,
+    batches,
     clock_steps,
     delivery,
     derived_tokens,
@@ -29,7 +29,6 @@ from core import (
     health_ping,
     heartbeat_checks,
     idempotency,
-    mails,
     new_passwords,
     ntfy_wakeup,
     proxies,
@@ -418,8 +417,8 @@ def open_service(app: Application, settings: config.Settings) -> None:
     health_ping.configure(settings.heartbeat_url)
     derived_tokens.configure(app.config["SECRET_KEY"])
     rest.configure(app.config["SECRET_KEY"])
-    for batches in (alarms.batches, mails.batches, retries.batches, retries.slow_batches):
-        batches.reset()
+    for kind in batches.ALL:
+        kind.reset()
     for module in (clock_steps, faults, floods, heartbeat_checks, idempotency, new_passwords, ntfy_wakeup, pruning):
         module.reset()
     recent_requests.reset()

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from process.faults import log_fault
 
 ACCOUNTS = 8  # that have a batch at the same time
+ALL: list["Batches"] = []  # of every kind
 
 
 class Batches:
@@ -22,6 +23,7 @@ class Batches:
         self._name, self._fault = name, fault
         self._running = list[Future[None]]()
         self._threads = ThreadPoolExecutor(ACCOUNTS, thread_name_prefix=name)
+        ALL.append(self)
 
     @property
     def room(self) -> int:

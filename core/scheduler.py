@@ -11,6 +11,7 @@ from typing import NamedTuple
 from core import (
     alarms,
     api_keys,
+    batches,
     channels,
     clock_steps,
     devices,
@@ -173,10 +174,8 @@ class Scheduler:
         self.pinger.stop(within_s=0)  # the other side may never answer
         for lane in self.lanes:
             lane.stop()
-        retries.batches.finish()
-        retries.slow_batches.finish()
-        alarms.batches.finish()
-        mails.batches.finish()
+        for kind in batches.ALL:
+            kind.finish()
         ntfy_wakeup.stop()
         ApiKey.write_used()
         recent_requests.write_all()

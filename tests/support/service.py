@@ -19,7 +19,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 import config
 import tests.support.compiled  # noqa: F401 - before any application is made
 from app import app, create_app, open_service
-from core import accounts, alarms, alerts, heartbeat_checks, mails, pruning, retries, scheduler
+from core import accounts, alerts, batches, heartbeat_checks, pruning, scheduler
 from models import sha256_of
 from process import clock
 from store import database
@@ -236,10 +236,8 @@ class Service:
             heartbeat_checks._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
         scheduler.run_due(clock.now_ms(), EACH_ROUND)
         self._removals._round()
-        retries.batches.finish()
-        retries.slow_batches.finish()
-        alarms.batches.finish()
-        mails.batches.finish()
+        for kind in batches.ALL:
+            kind.finish()
 
 
 def last(caller):
