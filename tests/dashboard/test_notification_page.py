@@ -217,7 +217,7 @@ def test_a_listed_notification_of_a_digest_says_how_many_devices_accepted_it(
     held("a", "b")
     owner.done("/app/quiet/deliver")
     service.work()
-    assert owner.page(HISTORY).text.count("1 of 2") == 2
+    assert owner.page(HISTORY).text.count("Not on 1 of 2 devices") == 2
 
 
 def test_the_push_of_a_digest_links_to_a_page_with_its_notifications(service, owner, held, browser):
