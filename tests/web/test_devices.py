@@ -55,11 +55,6 @@ def test_a_registered_device_is_answered_and_listed(owner, moved_clock, kind, to
     assert owner.get("/devices").json == {"ok": True, "devices": [answer.json["device"]]}
 
 
-def test_devices_are_listed_newest_first(owner):
-    made = [device_of(register(owner, str(number) * 64)) for number in range(5)]
-    assert devices(owner) == made[::-1]
-
-
 def test_a_token_is_never_answered(owner, push_service):
     subscription = push_service.browser().subscription
     answers = [register(owner), register(owner, "fcm-token-text", "fcm"), subscribe(owner, subscription)]
@@ -94,14 +89,6 @@ def test_an_unknown_kind_is_refused(owner, kind):
 )
 def test_each_kind_needs_its_own_credential(owner, body):
     assert_refused(owner.post("/devices", body), owner)
-
-
-def test_a_removed_device_does_not_exist_any_more(owner):
-    device = device_of(register(owner))
-    assert owner.delete(f"/devices/{device['id']}").json == {"ok": True} and devices(owner) == []
-    again, unknown = owner.delete(f"/devices/{device['id']}"), owner.delete("/devices/" + "0" * 32)
-    assert (again.status_code, again.json) == (404, error(404, "NOT_FOUND"))
-    assert unlike(again) == unlike(unknown)
 
 
 def test_a_removed_device_may_be_registered_again(owner):

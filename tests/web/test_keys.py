@@ -146,14 +146,6 @@ def test_a_second_revoke_answers_200_and_keeps_the_first_time(owner, moved_clock
     assert listed(owner, key["id"])["revokedAt"] == first
 
 
-def test_a_key_may_revoke_itself(owner, service):
-    (own,) = key_list(owner)
-    answer = owner.delete(f"/api-keys/{own['id']}")
-    assert (answer.status_code, answer.json) == (200, {"ok": True})
-    assert owner.get("/stats").status_code == 401
-    assert service.caller(name="next").get("/stats").status_code == 200
-
-
 def test_neither_the_key_nor_its_preview_serves_as_its_id(owner):
     key = generate(owner)
     for other in (key["fullKey"], key["keyPreview"], key["name"], key["id"].upper() + "x"):
