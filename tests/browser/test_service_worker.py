@@ -36,16 +36,8 @@ OF_THE_STAND_INS = {"taps", "made", "subscribed", "permission"}
 
 
 BAD_PUSHES = [
-    "",
-    "not JSON",
-    "{",
-    "null",
-    "[]",
-    "7",
-    "{}",
-    '{"notification": null}',
-    '{"notification": {"body": "no title"}}',
-    '{"notification": {"title": 7}}',
+    *("", "not JSON", "{", "null", "[]", "7", "{}", '{"notification": null}'),
+    *('{"notification": {"body": "no title"}}', '{"notification": {"title": 7}}'),
 ]
 ODD_PUSHES = [
     '{"notification": {"title": "T", "body": {"toString": 1, "valueOf": 1}}}',

@@ -51,7 +51,7 @@ def test_the_client_is_the_last_address_that_is_no_listed_proxy(make_service, pe
 
 
 NO_ADDRESSES = [
-    *(",", " , ", "unknown", "_hidden", "203.0.113.7:4711", "[2001:db8::1]:80", "999.1.1.1", "1", "é", "a" * 9_999),
+    *(",", " , ", "unknown", "_hidden", "203.0.113.7:4711", "[2001:db8::1]:80", "999.1.1.1", "1", "é", "a" * 9_999)
 ]
 
 

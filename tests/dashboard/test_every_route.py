@@ -53,14 +53,7 @@ NAMES = (
 )
 KINDS = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "a/b; charset=x"]
 BODIES = [
-    b"{",
-    b"[]",
-    b"0",
-    b"{}{}",
-    b"[" * 20_000,
-    b'{"n":1e999}',
-    b'{"n":' + b"9" * 5_000 + b"}",
-    b"\xff\xfe",
+    *(b"{", b"[]", b"0", b"{}{}", b"[" * 20_000, b'{"n":1e999}', b'{"n":' + b"9" * 5_000 + b"}", b"\xff\xfe"),
     b"a=%",
 ]
 BODIES += [b'{"title":"\\ud800","body":"b"}', b"payload=1&payload=2", b"--b\r\n\r\n", b"\x1f\x8b\x08", b"&" * 300]

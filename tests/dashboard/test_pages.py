@@ -241,17 +241,7 @@ def test_an_odd_form_breaks_no_set_up_page(visitor, body, content_type):
 
 
 ODD_VALUES = [
-    "",
-    "[",
-    "[::1",
-    "x:y:z",
-    "\u00ff\u00fe",
-    "a, b",
-    "x" * 5000,
-    "<script>",
-    "bytes=9-1",
-    "http://[",
-    "é\t",
+    *("", "[", "[::1", "x:y:z", "\u00ff\u00fe", "a, b", "x" * 5000, "<script>", "bytes=9-1", "http://[", "é\t")
 ]
 
 

@@ -12,15 +12,7 @@ import pytest
 
 from process.streams import MAX_STREAMS, MAX_STREAMS_OF_OWNER
 from tests.support.accounts import OWNER
-from tests.support.ntfy_app import (
-    CloseConnection,
-    Listener,
-    Ping,
-    Pong,
-    TextMessage,
-    WebSocketListener,
-    add_topic,
-)
+from tests.support.ntfy_app import CloseConnection, Listener, Ping, Pong, TextMessage, WebSocketListener, add_topic
 from tests.support.server import bearer, serving, wait_until
 
 BUSY_S = 8.0

@@ -6,15 +6,7 @@ import pytest
 
 import push
 from providers.transport import send_all
-from tests.support.outcomes import (
-    assert_says,
-    last_error,
-    newest,
-    pass_time,
-    register,
-    send_at_once,
-    sent_status,
-)
+from tests.support.outcomes import assert_says, last_error, newest, pass_time, register, send_at_once, sent_status
 
 
 @pytest.fixture

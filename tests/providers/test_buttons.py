@@ -45,9 +45,7 @@ def test_an_alarm_has_the_button_acknowledge_first(phones):
 def test_a_browser_gets_the_addresses_of_the_origin_at_which_it_has_the_web_app():
     message = Message("n", Content("t", "b"), "/app/n", buttons=(PushedButton("0", "Yes", token="T" * 22),))
     shown = json.loads(webpush._payload(message, "https://bell.example.org"))["notification"]
-    assert shown["actions"] == [
-        {"action": "0", "title": "Yes", "navigate": f"https://bell.example.org/a/{'T' * 22}"},
-    ]
+    assert shown["actions"] == [{"action": "0", "title": "Yes", "navigate": f"https://bell.example.org/a/{'T' * 22}"}]
 
 
 def test_a_label_is_one_line_without_control_characters(phones):

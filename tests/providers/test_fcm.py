@@ -6,15 +6,7 @@ import pytest
 
 from tests.support.devices import subscribe
 from tests.support.fcm_service import BAD_TOKEN
-from tests.support.outcomes import (
-    assert_says,
-    last_error,
-    newest,
-    pass_time,
-    register,
-    send_at_once,
-    sent_status,
-)
+from tests.support.outcomes import assert_says, last_error, newest, pass_time, register, send_at_once, sent_status
 
 
 @pytest.fixture

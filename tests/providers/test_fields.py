@@ -131,11 +131,7 @@ def test_texts_are_fitted_beside_the_longest_url_and_tag(phones, text, url):
     title, body = text.strip() * 1_000 or "t", "." + text * 9_999
     sent = phones.send(title, body, url=url, tag="\x01" * 64, priority=5)
     assert (sent["title"], sent["body"], sent["url"]) == (f"MCP - {title}", body, url)
-    for shown in (
-        phones.to_apple[0]["aps"]["alert"],
-        phones.to_android["notification"],
-        phones.to_browser[0],
-    ):
+    for shown in (phones.to_apple[0]["aps"]["alert"], phones.to_android["notification"], phones.to_browser[0]):
         assert shown["title"].startswith(f"MCP - {title[:5]}")
         assert shown["body"].endswith("…") and len(shown["body"]) > 150
     assert phones.to_browser[0]["navigate"] == url

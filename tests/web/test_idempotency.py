@@ -163,16 +163,7 @@ def test_a_key_of_1_to_255_visible_ascii_characters_is_taken(owner, key):
 @each(
     "key",
     [
-        "",
-        "k" * 256,
-        "k" * 10_000,
-        "two words",
-        "a\tb",
-        "é",
-        "\xa0",
-        "a\x7f",
-        "a\x01",
-        "\x00",
+        *("", "k" * 256, "k" * 10_000, "two words", "a\tb", "é", "\xa0", "a\x7f", "a\x01", "\x00"),
         "漢".encode().decode("latin-1"),
     ],
 )
@@ -188,11 +179,7 @@ def test_any_other_key_is_refused_and_nothing_sent(owner, key):
 @pytest.mark.parametrize(
     "data",
     [
-        b"{",
-        b"{}",
-        b'{"title": "Backup"}',
-        b'{"title": "", "body": "b"}',
-        b'{"title": 1, "body": "b"}',
+        *(b"{", b"{}", b'{"title": "Backup"}', b'{"title": "", "body": "b"}', b'{"title": 1, "body": "b"}'),
         b" " * 1_100_000,
     ],
 )
