@@ -188,9 +188,9 @@ def _make_alert(account: Account, fields: Fields, now: int) -> Alert:
 
 def _change_alert(account_seq: int, id_: str, fields: Fields, now: int) -> Alert:
     with transaction(account_seq):
-        alert = alerts.find_alert(account_seq, id_)
-        preset = preset_settings(fields["preset"], alert) if fields.get("preset") else {}
-        return alerts.change_alert(account_seq, id_, preset | _alert_columns(fields), now)
+        preset = fields.get("preset")
+        values = preset_settings(preset, alerts.find_alert(account_seq, id_)) if preset else {}
+        return alerts.change_alert(account_seq, id_, values | _alert_columns(fields), now)
 
 
 def _alert_fields(alert: Alert) -> Fields:
