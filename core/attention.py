@@ -142,7 +142,8 @@ def _of_devices(account: Account, watched: Watched) -> Iterator[Need]:
             yield Need("device", device.name, "gets nothing", device.last_error.rstrip("."), device.last_error_at)
         if device.api_key and device.seq > account.known_device_seq:
             why, key = "Added with the API key", device.api_key.name
-            yield Need("new device", device.name, "gets your notifications", why, device.created_at, key=key)
+            gets = "gets your notifications" if device.confirm_by is None else "is not confirmed yet"
+            yield Need("new device", device.name, gets, why, device.created_at, key=key)
 
 
 def _of_key(key: Ending, account: Account, now: int) -> Need:

@@ -92,7 +92,7 @@ def test_an_address_that_is_not_confirmed_is_no_device_on_home_until_it_is(servi
 def test_an_address_that_a_key_added_is_told_of_before_it_is_confirmed(service, owner):
     add_mail_address(service.caller())
     shown = owner.page("/app/")
-    assert "Added with the API key" in shown.main
+    assert "is not confirmed yet Added with the API key" in " ".join(shown.main.split())
     owner.done("/app/devices/seen", shown.hidden("/app/devices/seen"), leads_to="/app/")
     assert "Added with the API key" not in owner.page("/app/").main
 
