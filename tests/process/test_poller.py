@@ -1,15 +1,15 @@
-"""Which sockets have something to read or take more, on Linux and elsewhere."""
+"""Which sockets have something to read or take more."""
 
 import socket
 
 import pytest
 
-from process.poller import MOST_AT_ONCE, WRITE, Poller, Selector
+from process.poller import MOST_AT_ONCE, WRITE, Poller
 
 
-@pytest.fixture(params=[Poller, Selector], ids=["as here", "as elsewhere"])
-def poller(request):
-    return request.param()
+@pytest.fixture
+def poller():
+    return Poller()
 
 
 @pytest.fixture
