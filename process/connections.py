@@ -19,6 +19,8 @@ MAX_KEPT_BYTES = 65_536  # of an answer in parts that are written at once
 READ_BYTES = 8_192
 MOST_READ_BYTES = 1_048_576
 
+Address = tuple[str, int]
+
 
 class Connection(socket.socket, Unreader):
     """A connection that blocks only in `read`, for a client that is slow to send.
@@ -26,16 +28,14 @@ class Connection(socket.socket, Unreader):
     gunicorn's parser reads from it, with `read` and `unread` of its own class.
     """
 
-    def __init__(
-        self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0), server: tuple[str, int] = ("-", 0)
-    ) -> None:
+    def __init__(self, accepted: socket.socket, peer: Address = ("-", 0), server: Address = ("-", 0)) -> None:
         socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
         Unreader.__init__(self)
         self.peer, self.server = peer, server  # the addresses of both ends
         self.client = ""  # who sent a long request (`LongTurns`)
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
-        self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
+        self.kept = bytearray()  # what was written and not sent yet
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
@@ -112,15 +112,11 @@ class Connection(socket.socket, Unreader):
 
     def write(self, data: bytes) -> None:
         """Buffer data, to be sent together with what follows."""
-        self.kept = self.kept[self.sent :] + data if self.kept else data
-        self.sent = 0
+        self.kept += data
 
     def is_flushed(self) -> bool:
         """Send what the socket accepts at once; returns whether the buffer is empty. Raises `OSError`."""
         if self.kept:
             with contextlib.suppress(BlockingIOError):
-                self.sent += self.send(memoryview(self.kept)[self.sent :] if self.sent else self.kept)
-            if self.sent < len(self.kept):
-                return False
-            self.kept, self.sent = b"", 0
-        return True
+                del self.kept[: self.send(self.kept)]
+        return not self.kept

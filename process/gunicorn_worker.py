@@ -185,7 +185,8 @@ class ThreadedWorker(Worker):
     # --- connections that wait ---
 
     def _await(self, connection: Connection, state: str, ends_s: float) -> None:
-        """Let the connection wait for this without a thread, until the poller reports it or its time is over."""
+        """Let the connection wait without a thread or turn, until the poller reports it or its time is over."""
+        self._put(*self.long.end(connection))
         connection.state, connection.ends_s = state, ends_s
         fd = connection.fileno()
         self.waiting[fd] = connection
@@ -265,7 +266,6 @@ class ThreadedWorker(Worker):
             connection.shutdown(socket.SHUT_WR)
         except OSError:
             return self._end(connection)
-        self._put(*self.long.end(connection))
         return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
 
     def make_way(self) -> None:
@@ -371,7 +371,6 @@ class ThreadedWorker(Worker):
             return self._fail(answer, error)
         if is_flushed and answer.is_closed:
             return self._finish(answer)
-        self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
         if not is_flushed:
             self._bound_unsent()
@@ -384,9 +383,8 @@ class ThreadedWorker(Worker):
         # Also while the worker stops: a client that was told that it is kept may be sending its next request.
         if not (answer.is_kept and answer.is_whole):
             return self._close(connection)
-        self._put(*self.long.end(connection))
         if connection.rest:
-            return self._put(connection)
+            return self._put(*self.long.end(connection), connection)
         return self._await(connection, KEPT, clock.monotonic_s() + self.cfg.keepalive)
 
     def _log(self, answer: Answer) -> None:

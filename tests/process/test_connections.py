@@ -98,27 +98,13 @@ def test_all_parts_are_sent_together(ends):
     assert ours.is_flushed() and theirs.recv(100) == b"head, body"
 
 
-def test_a_long_answer_arrives_whole_at_a_slow_client_and_is_neither_waited_for_nor_copied(ends):
+def test_a_long_answer_and_what_is_written_behind_it_arrive_whole_at_a_slow_client_that_is_not_waited_for(ends):
     ours, theirs = ends
-    written, arrived, taken = os.urandom(5_000_000), b"", -1
+    written, arrived = os.urandom(5_000_000), b""
     ours.write(written)
-    while not ours.is_flushed():
-        assert ours.kept is written and ours.sent > taken
-        taken = ours.sent
-        arrived += theirs.recv(1_000_000)
+    assert not ours.is_flushed()
     ours.write(b", more")
-    assert not ours.kept.startswith(written) and ours.is_flushed()
+    while not ours.is_flushed():
+        arrived += theirs.recv(1_000_000)
     ours.shutdown(socket.SHUT_WR)
     assert arrived + b"".join(iter(lambda: theirs.recv(1_000_000), b"")) == written + b", more"
-
-
-def test_data_behind_a_partial_write_follows_it(ends):
-    ours, theirs = ends
-    ours.write(b"x" * 5_000_000)
-    assert not ours.is_flushed()
-    ours.write(b"y")
-    arrived = b""
-    while not ours.is_flushed():
-        arrived += theirs.recv(1_000_000)
-    ours.shutdown(socket.SHUT_WR)
-    assert arrived + b"".join(iter(lambda: theirs.recv(1_000_000), b"")) == b"x" * 5_000_000 + b"y"
