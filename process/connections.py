@@ -91,22 +91,15 @@ class Connection(socket.socket, Unreader):
         """What the client sent, or nothing when the time or the bytes are used up; `Unreader` reads it with this."""
         if self.is_over:
             return b""
-        size = min(max(size_hint or 0, READ_BYTES), MOST_READ_BYTES)
-        try:
-            data = self.recv(size)
-        except BlockingIOError:
-            data = self._waited_for(size)
-        self.left -= len(data)
-        return data
-
-    def _waited_for(self, size: int) -> bytes:
         self.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
         try:
-            return self.recv(size)
+            data = self.recv(min(max(size_hint or 0, READ_BYTES), MOST_READ_BYTES))
         except TimeoutError:
             return b""
         finally:
             self.settimeout(0)
+        self.left -= len(data)
+        return data
 
     # --- writing ---
 
