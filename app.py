@@ -17,32 +17,21 @@ from werkzeug.routing import MapAdapter
 import cli
 import config
 import dashboard
-import models
 import push
 from core import (
     accounts,
-    batches,
-    clock_steps,
     delivery,
     derived_tokens,
-    floods,
     health_ping,
-    heartbeat_checks,
-    idempotency,
-    new_passwords,
-    ntfy_wakeup,
     proxies,
-    pruning,
     push_slots,
-    recent_requests,
-    retries,
     sharing,
     storage,
     streams,
 )
 from core.server_secret import server_secret
 from dashboard import refusals
-from process import faults
+from process import clock
 from store import database, engine
 from store.key_limits import FULL, READ, SEND
 from web import (
@@ -401,7 +390,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
 
 
 def open_service(app: Application, settings: config.Settings) -> None:
-    """Make the application serve `settings`, and reset all state in memory."""
+    """Make the application serve `settings`, for the first time in this process."""
     app.config.update(
         SETTINGS=settings,
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
@@ -411,18 +400,12 @@ def open_service(app: Application, settings: config.Settings) -> None:
     )
     database.open_database(settings.database)
     app.config["SECRET_KEY"] = settings.secret_key or server_secret(settings.data_dir)
-    models.ApiKey.forget_used()
+    clock.begin()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     health_ping.configure(settings.heartbeat_url)
     derived_tokens.configure(app.config["SECRET_KEY"])
     rest.configure(app.config["SECRET_KEY"])
-    for kind in batches.ALL:
-        kind.reset()
-    for module in (clock_steps, faults, floods, heartbeat_checks, idempotency, new_passwords, ntfy_wakeup, pruning):
-        module.reset()
-    recent_requests.reset()
-    retries.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
     storage.configure(settings.account_megabytes)

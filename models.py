@@ -180,11 +180,6 @@ class ApiKey(Model):
                     del cls._used[seq]
 
     @classmethod
-    def forget_used(cls) -> None:
-        """Forget the uses that are not written (another database was opened)."""
-        cls._used.clear()
-
-    @classmethod
     def of_account(cls, account_seq: int) -> list["ApiKey"]:
         """The account's keys, newest first, with unwritten uses; of the revoked ones, the newest 1,000."""
         mine = cls.select().where(cls.account == account_seq).order_by(cls.seq.desc())

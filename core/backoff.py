@@ -28,10 +28,6 @@ class Backoff:
         self._fault = fault
         self._waits: dict[int, tuple[float, float]] = {}  # by seq: until when, and for how long
 
-    def clear(self) -> None:
-        """Forget all (another database was opened)."""
-        self._waits.clear()
-
     def each(self, now: int, find: Overdue, work: Callable[[int, int], None]) -> bool:
         """Work on the rows due now, each in a transaction of its account and its followers; whether more are left.
 

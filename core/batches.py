@@ -20,7 +20,7 @@ class Batches:
         self.due = due or threading.Event()  # set when something is due that must not wait for the next round
         self.busy = set[int]()  # accounts with a batch under way
         self.turns = dict[int, int]()  # by account: the number of its latest batch
-        self._name, self._fault = name, fault
+        self._fault = fault
         self._running = list[Future[None]]()
         self._threads = ThreadPoolExecutor(ACCOUNTS, thread_name_prefix=name)
         ALL.append(self)
@@ -40,11 +40,6 @@ class Batches:
     def finish(self) -> None:
         """Wait for the running batches to end."""
         wait(self._running)
-
-    def reset(self) -> None:
-        """Replace the threads: the old ones have connections to the previous database."""
-        self._threads.shutdown()
-        self._threads = ThreadPoolExecutor(ACCOUNTS, thread_name_prefix=self._name)
 
     def _run(self, account_seq: int, work: Callable[[], None], is_full: bool) -> None:
         try:

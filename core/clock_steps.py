@@ -20,12 +20,6 @@ LAST_ALIVE = "watched"  # the note of when a process was alive last (core/heartb
 _difference_ms: int | None = None  # wall clock minus monotonic clock at the last look
 
 
-def reset() -> None:
-    """Forget the last look (another database was opened)."""
-    global _difference_ms
-    _difference_ms = None
-
-
 def follow(now: int) -> None:
     """Bring attempts, repeats, fallbacks and mails forward if the wall clock was set back since the last look.
 

@@ -13,11 +13,6 @@ from wire.notification import Content
 _unwritten: dict[int, tuple[Webhook, int]] = {}  # by alert: floods whose pause could not be written
 
 
-def reset() -> None:
-    """Forget the pauses that could not be written (another database was opened)."""
-    _unwritten.clear()
-
-
 def pause(webhook: Webhook, requests: int) -> None:
     """Make the alert inactive after so many requests within a minute, and tell its owner; later if writing fails."""
     if webhook.alert_seq in _unwritten:

@@ -26,15 +26,6 @@ _backoff = Backoff("The deadline of a heartbeat could not be followed")
 _looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
 _noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
-_began_at = 0
-
-
-def reset() -> None:
-    """Forget the last look: the length of the downtime is unknown (another database was opened)."""
-    global _looked, _noted, _began_at
-    _looked, _noted, _began_at = None, None, clock.now_ms()
-    _backoff.clear()
-    firing.backoff.clear()
 
 
 # --- pings --------------------------------------------------------------------------------------------------
@@ -192,7 +183,7 @@ def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
 
     Heartbeats and metrics that have pinged or sent since have correct deadlines.
     """
-    back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
+    back_at = now - BETWEEN_LOOKS_MS if _looked else clock.began_at
     for beat in heartbeats.expected():
         if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
             heartbeats.change_state(beat, *_moved(beat, gap_ms, now), now)

@@ -18,14 +18,6 @@ from wire.notification import Content
 LIFE_MS = DAY_MS
 RUNNING_MS = 6_000  # no request to send takes longer
 
-_began_at = 0  # when this process began: the requests that it is still answering came later
-
-
-def reset() -> None:
-    """Take no earlier request for one that is still running (another database was opened)."""
-    global _began_at
-    _began_at = clock.now_ms()
-
 
 class IdempotentRequest(NamedTuple):
     """An account's Idempotency-Key and the hash of its request."""
@@ -70,7 +62,7 @@ def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnsw
         return None
     if known.request_hash != request.request_hash:
         raise Refused(400, "This Idempotency-Key was already used for another request: use a new one.")
-    may_run = is_shared() or known.created_at >= _began_at  # in another process, or in this one
+    may_run = is_shared() or known.created_at >= clock.began_at  # in another process, or in this one
     if not known.is_answered and may_run and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
     return FirstAnswer(known.notification_id, known.status, known.created_at, content)

@@ -14,11 +14,6 @@ from store.sessions import OneTimeLink
 _asked = deque[str](maxlen=1_000)  # the addresses that people typed
 
 
-def reset() -> None:
-    """Forget who asked (another database was opened)."""
-    _asked.clear()
-
-
 def ask(email: str) -> None:
     """Mail a link that sets a new password of this account, if there is one; it works once, within 30 minutes."""
     _asked.append(accounts.normalized(email))

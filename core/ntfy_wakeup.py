@@ -27,13 +27,6 @@ _waiting: set[Future[None]] = set()
 _failing = False
 
 
-def reset() -> None:
-    """Begin with new threads: the old ones have connections to the database before."""
-    global _threads, _failing
-    _threads.shutdown()
-    _threads, _failing = ThreadPoolExecutor(THREADS, thread_name_prefix="wake"), False
-
-
 def stop() -> None:
     """Drop the remaining wake-ups: the end of the service does not wait for a server that hangs."""
     _threads.shutdown(wait=False, cancel_futures=True)

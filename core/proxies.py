@@ -28,8 +28,6 @@ def configure(listed: tuple[Network, ...]) -> None:
     """Believe these proxies from now on."""
     global _listed
     _listed = listed
-    _unlisted.clear()
-    _is_listed.cache_clear()
 
 
 def with_mapped(listed: tuple[Network, ...]) -> list[str]:

@@ -53,13 +53,6 @@ def prune_metrics(now: int) -> bool:
     return any(left)
 
 
-def reset() -> None:
-    """Forget the last looks (another database was opened)."""
-    global _looked
-    _looked = None
-    _passed.clear()
-
-
 # --- the clock ----------------------------------------------------------------------------------------------
 
 

@@ -17,20 +17,19 @@ _lock = threading.Lock()
 
 
 def configure(threads: int) -> None:
-    """Begin with all slots free, for this number of request threads."""
-    global _threads, _taken
-    _threads, _taken = threads, Counter()
+    """Count the slots of this number of request threads."""
+    global _threads
+    _threads = threads
 
 
 @contextmanager
 def slot(account_seq: int) -> Iterator[bool]:
     """Whether this thread may push for the account now; if so, it holds a slot until the block ends."""
-    taken = _taken
     with _lock:
-        is_free = taken.total() < max(1, _threads - FREE_THREADS) and taken[account_seq] < max(1, _threads // 4)
-        taken[account_seq] += is_free
+        is_free = _taken.total() < max(1, _threads - FREE_THREADS) and _taken[account_seq] < max(1, _threads // 4)
+        _taken[account_seq] += is_free
     try:
         yield is_free
     finally:
         with _lock:
-            taken[account_seq] -= is_free
+            _taken[account_seq] -= is_free

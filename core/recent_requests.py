@@ -41,12 +41,6 @@ _lock = threading.Lock()
 _writing = threading.Lock()  # held while requests are neither in memory nor in the database
 
 
-def reset() -> None:
-    """Forget the unwritten requests (another database was opened)."""
-    with _writing, _lock:
-        _unwritten.clear()
-
-
 def note(webhook: Webhook, seen: Seen) -> None:
     """Remember a request's answer; equal refusals in a row become one entry."""
     with _lock:

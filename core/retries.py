@@ -39,11 +39,6 @@ slow_batches = Batches("slow", "A batch of retries to slow services failed", bat
 _left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until then
 
 
-def reset() -> None:
-    """Forget which devices are left alone (another database was opened)."""
-    _left_alone_until_s.clear()
-
-
 # --- batches ------------------------------------------------------------------------------------------------
 
 

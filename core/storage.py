@@ -19,11 +19,9 @@ _full_until_s: dict[int, float] = {}  # by account: until when its backlog count
 
 
 def configure(megabytes: int) -> None:
-    """Set the limit; no account is known to have reached it."""
+    """Set the limit."""
     global _megabytes
     _megabytes = megabytes
-    _payloads.clear()
-    _full_until_s.clear()
 
 
 def look(now: int) -> None:

@@ -11,6 +11,14 @@ from pathlib import Path
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
+began_at = 0  # when this process began to serve (ms)
+
+
+def begin() -> None:
+    """Note that this process begins to serve."""
+    global began_at
+    began_at = now_ms()
+
 
 def now_ms() -> int:
     """Unix time in milliseconds, UTC."""

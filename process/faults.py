@@ -19,12 +19,6 @@ _until_s = 0.0  # until then, faults of a database that cannot be used are only 
 _unlogged = 0  # so many
 
 
-def reset() -> None:
-    """Log the next fault of the database with its stack (another database was opened)."""
-    global _until_s, _unlogged
-    _until_s, _unlogged = 0.0, 0
-
-
 def log_fault(what: str, error: BaseException, **fields: str) -> None:
     """Log a fault with its stack and `fields`.
 

@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from app import open_service
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import OWNER
 from tests.support.browser import ON, Phone, enable_button, follow, state, until
+from tests.support.memory import open_service
 from tests.support.rows import each
 
 IPHONE = (

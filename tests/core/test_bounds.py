@@ -6,7 +6,6 @@ import pytest
 
 import models
 import push
-from app import open_service
 from core import accounts, attempts, firing, floods, pruning, recording, retries, storage
 from core.plans import PLANS
 from core.turns import Turns
@@ -17,6 +16,7 @@ from store.database import EVERYBODY, WriteFailed, run, transaction
 from tests.support.accounts import account_set
 from tests.support.alarms import every
 from tests.support.devices import subscribe
+from tests.support.memory import open_service
 from tests.support.tables import query
 from tests.support.times import DAY_MS, DAY_S
 

@@ -8,11 +8,11 @@ from threading import Thread
 
 import pytest
 
-from app import open_service
 from core import doctor
 from process import clock
 from store import database
 from tests.support.checks import seen
+from tests.support.memory import open_service
 from tests.support.pages import make_account
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each

@@ -288,10 +288,12 @@ class Process:
     """A process that watches: what it remembers is its own."""
 
     def __init__(self):
-        self.remembered = {"_looked": None, "_noted": None, "_noted_s": 0.0, "_began_at": clock.now_ms()}
+        self.remembered = {"_looked": None, "_noted": None, "_noted_s": 0.0}
+        self.began_at = clock.now_ms()
 
     def look(self):
         vars(heartbeat_checks).update(self.remembered)
+        clock.began_at = self.began_at
         now = heartbeat_checks.follow_clock()
         self.remembered = {name: vars(heartbeat_checks)[name] for name in self.remembered}
         return now

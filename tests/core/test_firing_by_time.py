@@ -251,7 +251,8 @@ def test_a_silence_continues_after_a_restart_without_a_second_notification(owner
 def test_a_value_that_arrives_before_the_first_look_after_the_downtime_is_not_moved(silent, passes, moved_clock):
     passes(HOUR_S)
     moved_clock.advance(2 * HOUR_S)
-    heartbeat_checks.reset()
+    heartbeat_checks._looked = heartbeat_checks._noted = None
+    clock.begin()
     silent.sends(0)
     passes(20)
     passes(DAY_S - 21)

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from concurrent.futures import wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 
 import pytest
@@ -137,7 +137,7 @@ def test_stopping_the_service_does_not_wait_for_a_hanging_upstream(owner, androi
     wait_until(lambda: len(asked) == ntfy_wakeup.THREADS)
     Scheduler().stop()
     answers.set()
-    ntfy_wakeup.reset()
+    monkeypatch.setattr(ntfy_wakeup, "_threads", ThreadPoolExecutor(ntfy_wakeup.THREADS))
     assert len(asked) == ntfy_wakeup.THREADS
     send(owner)
     assert len(asked) == ntfy_wakeup.THREADS + 1

@@ -10,7 +10,7 @@ import threading
 import traceback
 
 import config
-from app import app, open_service
+from app import app
 from core import (
     accounts,
     alarms,
@@ -33,6 +33,7 @@ from providers.base import Answer, Outcome
 from store import database, deliveries, sqlite_connection, sqlite_writer
 from store.senders import Owner
 from tests.support import forks
+from tests.support.memory import open_service
 from tests.support.server import PATIENCE_S
 from tests.support.tables import spare_the_disk
 from wire.errors import Refused

@@ -18,13 +18,14 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 import tests.support.compiled  # noqa: F401 - before any application is made
-from app import app, create_app, open_service
+from app import app, create_app
 from core import accounts, alerts, batches, heartbeat_checks, pruning, scheduler
 from models import sha256_of
 from process import clock
 from store import database
 from store.rows import new_id
 from tests.support import postgresql, recycling
+from tests.support.memory import open_service
 from tests.support.tables import spare_the_disk
 from tests.support.times import NOW
 

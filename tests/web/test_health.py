@@ -8,10 +8,10 @@ import threading
 import peewee
 import pytest
 
-from app import open_service
 from core import scheduler
 from process.faults import log_fault
 from store.database import WriteFailed
+from tests.support.memory import open_service
 from tests.support.postgresql import sqlite_only
 from tests.support.server import ROOT
 from tests.support.tables import alter

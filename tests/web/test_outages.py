@@ -5,13 +5,13 @@ import sqlite3
 
 import pytest
 
-from app import open_service
 from core import recent_requests
 from process import counters
 from process.faults import log_fault
 from store import sqlite_writer
 from store.database import WriteFailed
 from store.senders import find_webhook
+from tests.support.memory import open_service
 from tests.support.postgresql import sqlite_only
 
 SAID = "The database does not answer, or its disk is full. Try again in a few seconds."

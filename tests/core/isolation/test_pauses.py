@@ -6,10 +6,10 @@ from unittest.mock import ANY
 import pytest
 
 import push
-from app import open_service
 from core import retries
 from providers.transport import FAILURES, Reply
 from tests.support.isolation import KINDS, in_thread, later, listed, pending, sent
+from tests.support.memory import open_service
 
 PAUSE_S = 30
 ROUND_S = 5
