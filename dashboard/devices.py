@@ -171,7 +171,7 @@ def test_device(device_id: str) -> Page:
         return page.back_to(DEVICES, f"{name} accepted the test.")
     if answer.outcome is Outcome.DELIVERED:
         took = f"The push service took the test in {clock.monotonic_s() - begun_s:.1f} s."
-        return page.back_to(DEVICES, f"{took} If nothing appears, check the device's own settings.")
+        return page.back_to(DEVICES, f"{took} If nothing appears, check the device’s own settings.")
     gone = f" The {'channel' if preset else 'device'} was removed." if answer.outcome is Outcome.DEAD else ""
     return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 

@@ -45,6 +45,7 @@ FOR_PEOPLE = {
     re.compile(r"(\w+) (?:must not be blank|is required)\."): r"Enter a \1.",
     re.compile(r"color must be written like (.+)\."): r"Write the colour like \1.",
     re.compile(r"(\w+) is \d+ characters long: at most (\d+) .*"): r"This \1 is too long. Use at most \2 characters.",
+    re.compile(r"url (.+)"): r"The address \1",
 }
 
 

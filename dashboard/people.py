@@ -83,7 +83,7 @@ def delete(account_id: str) -> Page:
     """POST /app/people/{id}/delete: deletes the account whose e-mail address was typed, and everything it has."""
     account = people.find(_seq(account_id))
     if accounts.normalized(request.form.get("email", "")) != account.email:
-        wrong = "This is not the account's e-mail address. Nothing was deleted."
+        wrong = "This is not the account’s e-mail address. Nothing was deleted."
         return show_delete(account_id, Problem(wrong, "email")), 422
     said = f"{page.isolated(account.email)} was deleted."
     return _done(lambda: deletion.delete_account(account, current().account.seq), said)

@@ -92,7 +92,7 @@ def test_a_browser_that_is_allowed_and_not_subscribed_is_told_so(site, open_cont
 def test_after_a_change_of_the_servers_key_one_tap_restores_the_one_device(phone, site, push_service):
     phone.enable()
     change_vapid_key(site)
-    expect(state(phone.go())).to_contain_text("The server's key has changed since you turned on notifications here.")
+    expect(state(phone.go())).to_contain_text("The server’s key has changed since you turned on notifications here.")
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
     assert site.subscribed() == [phone.next_subscription.endpoint]

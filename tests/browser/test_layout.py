@@ -8,6 +8,7 @@ from models import Account
 from process import clock
 from process.clock import HOUR_MS
 from store.database import EVERYBODY, run, transaction
+from tests.support import followers
 from tests.support.accounts import OWNER
 from tests.support.browser import follow, settle
 from tests.support.full_site import PLAIN
@@ -242,6 +243,8 @@ OVERLAPS = """
 
 def test_on_a_phone_no_button_lies_on_the_name_that_it_is_for(owners_page, site):
     site.service.flask("account", "invite", "somebody.with.a.name@example.org")
+    ana = site.service.caller(site.service.account("ana@example.org", "pro"), "W" * 40)
+    followers.follow(ana, site.service.caller(), OWNER, "key", ana.get("/api-keys").json["apiKeys"][0]["id"])
     owners_page.set_viewport_size(PHONE)
     for path in ("people", "keys", "settings"):
         owners_page.goto(f"{site.base}/app/{path}")

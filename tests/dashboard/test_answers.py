@@ -48,7 +48,7 @@ def test_an_answered_question_is_calm(owner, caller, browser):
     assert "High priority" in notification_page(owner, asked).section("Deploy?").partition("Delete")[0]
     answer(owner, asked, position="0")
     page = notification_page(owner, asked)
-    assert "High priority" not in page.main and "Priorityhigh" in page.main
+    assert "High priority" not in page.main and "PriorityHigh" in page.main
 
 
 def test_an_answer_on_a_device_is_shown_with_its_name(service, owner, caller, browser, asked, moved_clock):

@@ -131,7 +131,7 @@ def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service
 @each(
     "form, said",
     [
-        ({"kind": "webhook", "url": "http://10.0.0.1/"}, "url is not permitted"),
+        ({"kind": "webhook", "url": "http://10.0.0.1/"}, "The address is not permitted"),
         ({"kind": "webhook", "url": "https://a.example.com", "preset": "irc"}, "preset must be generic"),
         ({"kind": "webhook", "url": "https://a.example.com", "name": "x" * 101}, "at most 100"),
         ({"kind": "webhook", "url": "https://a.example.com", "when": "7"}, "afterS must be"),

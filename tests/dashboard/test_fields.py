@@ -40,7 +40,7 @@ def test_the_default_priority_has_no_badge(owner, caller):
     plain, normal = send(caller), send(caller, title="Normal", priority=3)
     assert badges(owner.page(HISTORY)) == badges(notification_page(owner, normal)) == []
     assert (
-        "Prioritynormal" in notification_page(owner, normal).main
+        "PriorityNormal" in notification_page(owner, normal).main
         and "Priority" not in notification_page(owner, plain).main
     )
 

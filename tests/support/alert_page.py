@@ -71,10 +71,10 @@ def told_of(page):
     lines = ["".join(e.texts) for e in part.elements if e.tag == "li"]
     told = EMPTY | {"title": texts["strong", None].removeprefix("MCP - "), "body": texts["span", "text"]}
     told |= {"source": source.text, "error": texts.get(("p", "error"), ""), "values": values_of(page)}
-    for e in (e for e in part.elements if e.parent in facts):
+    for e in (e for e in part.elements if e.parent in facts and e.tag != "br"):
         name = BADGES.get(e.text, "priority") if e.tag == "span" else FACTS[part.texts[e.begin - 1].split()[-1]]
         told[name] = "".join(e.texts)
-    told["arrival"] = facts[0].texts[-1].strip().removeprefix(".").strip() if facts else ""
+    told["arrival"] = facts[0].texts[-1].strip() if facts else ""
     asked = (line.split(" is not in this request.") for line in lines if " is not in this request." in line)
     told["meant"] = {name: more.removeprefix(" Did you mean ").removesuffix("?") or None for name, more in asked}
     told["unfilled"] = [line.split(" cannot be filled: ") for line in lines if " cannot be filled: " in line]

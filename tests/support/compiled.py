@@ -8,6 +8,7 @@ from jinja2 import FileSystemBytecodeCache
 
 from tests.support.server import SHARED
 
-_templates = Path(os.environ[SHARED]) / "templates"
-_templates.mkdir(exist_ok=True)
-Flask.jinja_options = {"bytecode_cache": FileSystemBytecodeCache(_templates)}
+if SHARED in os.environ:  # not where the pictures of the documentation are made
+    _templates = Path(os.environ[SHARED]) / "templates"
+    _templates.mkdir(exist_ok=True)
+    Flask.jinja_options = {"bytecode_cache": FileSystemBytecodeCache(_templates)}
