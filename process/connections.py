@@ -6,7 +6,8 @@ without waiting where that is possible, and an answer is sent in one call. Must 
 
 import contextlib
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gunicorn.http.unreader import Unreader
@@ -17,8 +18,9 @@ READ_S = 10.0  # to wait for a connection's first byte, and then for the whole r
 WRITE_S = 10.0  # to wait for the client to take a part of an answer
 MAX_KEPT_BYTES = 65_536  # of an answer in parts that are written at once
 READ_BYTES = 8_192
-MOST_READ_BYTES = 1_048_576
+MOST_READ_BYTES = 65_536
 
+_one_reader = threading.Lock()  # held by the thread that reads a body, except while it waits for its client
 Address = tuple[str, int]
 
 
@@ -40,6 +42,7 @@ class Connection(socket.socket, Unreader):
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
         self.environ = dict[str, Any]()  # of this request
+        self.is_alone = False  # while its body is read `alone`
         self.setblocking(False)
 
     # --- reading ---
@@ -52,6 +55,16 @@ class Connection(socket.socket, Unreader):
         """Allow the request `most` more bytes, and these seconds from now on."""
         self.left += most
         self.until_s = clock.monotonic_s() + seconds
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Read a body while no other thread does: each copies its own, so all others would wait for all of them."""
+        with _one_reader:
+            self.is_alone = True
+            try:
+                yield
+            finally:
+                self.is_alone = False
 
     def end_receiving(self) -> tuple[float, dict[str, Any]]:
         """Forget the request that was received; returns when it began, and its environ."""
@@ -91,12 +104,16 @@ class Connection(socket.socket, Unreader):
         """What the client sent, or nothing when the time or the bytes are used up; `Unreader` reads it with this."""
         if self.is_over:
             return b""
-        self.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
+        if self.is_alone:
+            _one_reader.release()
         try:
+            self.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
             data = self.recv(min(max(size_hint or 0, READ_BYTES), MOST_READ_BYTES))
         except TimeoutError:
             return b""
         finally:
+            if self.is_alone:
+                _one_reader.acquire()
             self.settimeout(0)
         self.left -= len(data)
         return data

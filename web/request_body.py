@@ -4,7 +4,7 @@ Must not know what the body means.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from io import BytesIO
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ MAX_VISITOR_FORM_BYTES = 16_384  # without a session
 MAX_OWNER_FORM_BYTES = 524_288
 MAX_FORM_FIELDS = 200
 MAX_UPLOAD_BYTES = 15_000_000
-UPLOAD_PART_BYTES = 1_048_576
+UPLOAD_PART_BYTES = 65_536
 UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 16, 32  # of large files; each has a thread, and at most 2 MB of memory
 UPLOADS_OF_ONE_AT_ONCE = 8  # account: an upload may take a minute
 UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
@@ -214,10 +214,12 @@ def _read(size: int) -> bytes:
 
 
 def _received(size: int) -> bytes:
-    stream, body = current().environ["wsgi.input"], b""
+    environ, body = current().environ, b""
+    stream, connection = environ["wsgi.input"], environ.get("gunicorn.socket")
     try:
-        while len(body) < size and (part := stream.read(size - len(body))):
-            body += part
+        with connection.alone() if connection and type(stream) is not BytesIO else nullcontext():
+            while len(body) < size and (part := stream.read(size - len(body))):
+                body += part
     except Exception:  # each server has exceptions of its own for broken chunks and lost connections
         raise Refused(400, "The request body could not be read to its end.") from None
     return body

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 
 import pytest
 
@@ -86,6 +87,22 @@ def test_reading_does_not_wait_beyond_the_end_of_the_body(ends, moved_clock, end
         ours.send(b"unread")
         theirs.close()  # with unread data
     assert ours.gather(lambda rest: False) and ours.rest == b"ab"
+
+
+def test_one_thread_reads_a_body_at_a_time_and_another_one_while_it_waits_for_its_client(ends):
+    (ours, theirs), read = ends, []
+    with Connection(socket.socket()) as other:
+
+        def read_also():
+            with other.alone():
+                read.append("another")
+                theirs.sendall(b"a")
+
+        thread = threading.Thread(target=read_also)
+        with ours.alone():
+            thread.start()
+            assert read == [] and ours.read(1) == b"a" and read == ["another"]
+        thread.join()
 
 
 def test_all_parts_are_sent_together(ends):

@@ -1,8 +1,6 @@
 """Files that programs send to ntfy's addresses: the message stays, and says which file was not kept."""
 
 import json
-from io import BytesIO
-from types import SimpleNamespace
 
 from core.turns import Turns
 from tests.support.ntfy_publishing import LINK, VIEW, assert_stored, ntfy_error, publish
@@ -115,14 +113,6 @@ def test_a_file_that_ends_too_early_is_a_400(small):
     headers, sent = {"Authorization": f"Bearer {small.key}"}, {"CONTENT_LENGTH": "6000"}
     answer = small.service.client.put("/door", data=b"\xff" * 5_000, headers=headers, environ_overrides=sent)
     assert (answer.status_code, answer.json, small.listed()) == (400, ntfy_error(40000), [])
-
-
-def test_a_large_file_is_read_in_large_parts_since_each_part_is_copied_with_what_came_after_it(small):
-    file, asked = BytesIO(bytes(5_000_000)), []
-    stream = SimpleNamespace(read=lambda size: asked.append(size) or file.read(size))
-    headers, sent = {"Authorization": f"Bearer {small.key}"}, {"CONTENT_LENGTH": "5000000", "wsgi.input": stream}
-    assert small.service.client.put("/door", headers=headers, environ_overrides=sent).status_code == 200
-    assert len(asked) < 8
 
 
 def test_few_large_files_come_at_once_and_small_messages_wait_for_none(small, monkeypatch):
