@@ -183,7 +183,7 @@ def body_of(beginning: bytes, size: int, content_type: str) -> Body:
     try:
         text = getincrementaldecoder("utf-8-sig")().decode(beginning, final=size == len(beginning))
     except UnicodeDecodeError:
-        if content_type not in OF_TEXT or CONTROL.search(beginning):
+        if size > len(beginning) or content_type not in OF_TEXT or CONTROL.search(beginning):
             return Body(None, size, content_type)
         text = beginning.decode("windows-1252", "replace")  # as Windows PowerShell sends it
     return Body(text.strip(), size)
