@@ -1,7 +1,7 @@
 """gunicorn's worker, adapted: no connection holds a thread for long, however slowly its client sends or reads.
 
 gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). The thread
-that has the baton (`baton.py`) waits for connections with something to do, and serves one after another. The
+that has the baton (`baton.py`) waits in epoll for connections with something to do, and serves one after another. The
 main thread handles signals, and once a second ends connections whose time is over. Must not know routes, handlers or
 the database.
 """

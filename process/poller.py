@@ -1,34 +1,48 @@
 """Reports sockets that can be read or written, each once for each time it is watched. One thread at a time waits."""
 
 import contextlib
+import select
 import selectors
-import threading
 
 MOST_AT_ONCE = 24  # each may need a thread of its own until all of them are committed
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
-class Poller(selectors.DefaultSelector):
-    """The sockets that are watched, by descriptor. Any thread may call `watch`, also while another one waits."""
+class Epoll:
+    """For Linux, which disarms a socket in the same system call that reports it."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.lock = threading.Lock()
+        self.epoll = select.epoll()
 
     def watch(self, fd: int, event: int = READ) -> None:
         """Report this descriptor once; one that is closed needs no further call."""
-        with self.lock:
-            try:
-                self.register(fd, event)
-            except KeyError:  # a closed socket's descriptor is in use again
-                self.unregister(fd)
-                self.register(fd, event)
+        mask = (select.EPOLLIN if event == READ else select.EPOLLOUT) | select.EPOLLONESHOT
+        try:
+            self.epoll.modify(fd, mask)
+        except FileNotFoundError:
+            self.epoll.register(fd, mask)
 
     def wait(self) -> list[int]:
         """Wait for descriptors; returns some of those that are ready."""
+        return [fd for fd, _ in self.epoll.poll(-1, MOST_AT_ONCE)]
+
+
+class Selector(selectors.DefaultSelector):
+    """For other systems."""
+
+    def watch(self, fd: int, event: int = READ) -> None:
+        """As `Epoll.watch`."""
+        with contextlib.suppress(KeyError):  # a closed socket's descriptor may be in use again
+            self.unregister(fd)
+        self.register(fd, event)
+
+    def wait(self) -> list[int]:
+        """As `Epoll.wait`."""
         ready = [key.fd for key, _ in self.select()[:MOST_AT_ONCE]]
-        with self.lock:
-            for fd in ready:
-                with contextlib.suppress(KeyError):
-                    self.unregister(fd)
+        for fd in ready:
+            with contextlib.suppress(KeyError):
+                self.unregister(fd)
         return ready
+
+
+Poller = Epoll if hasattr(select, "epoll") else Selector

@@ -23,7 +23,7 @@ from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.gunicorn_worker import KEPT, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
 from process.http_messages import Answer, Incoming
-from process.poller import Poller
+from process.poller import Epoll as Poller
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, in_threads, join, serving
 
@@ -139,7 +139,7 @@ def test_a_full_server_accepts_again_when_a_connection_ends(idle):
         assert len(idle.connections) == 2 and idle.is_full
         idle._end(next(iter(idle.connections)))
         work(idle)
-        assert len(idle.connections) == 2 and not idle.poller.select(0)
+        assert len(idle.connections) == 2 and not idle.poller.epoll.poll(0)
         for client in clients:
             client.close()
 
@@ -193,8 +193,8 @@ def take(worker, theirs, until):
     taken = b""
     while not until():
         taken += theirs.recv(1_000_000)
-        for key, _ in worker.poller.select(0):
-            worker._work(key.fd)
+        for fd, _ in worker.poller.epoll.poll(0):
+            worker._work(fd)
     theirs.setblocking(False)
     with suppress(BlockingIOError):
         taken += theirs.recv(1_000_000)

@@ -1,15 +1,15 @@
-"""Which sockets have something to read or take more."""
+"""Which sockets have something to read or take more, on Linux and elsewhere."""
 
 import socket
 
 import pytest
 
-from process.poller import MOST_AT_ONCE, WRITE, Poller
+from process.poller import MOST_AT_ONCE, WRITE, Poller, Selector
 
 
-@pytest.fixture
-def poller():
-    return Poller()
+@pytest.fixture(params=[Poller, Selector], ids=["as here", "as elsewhere"])
+def poller(request):
+    return request.param()
 
 
 @pytest.fixture
