@@ -38,21 +38,11 @@ def refusal(**environ):
 
 
 DEFAULTS = [
-    ("host", "127.0.0.1"),
-    ("port", 8000),
-    ("data_dir", Path("data")),
-    ("database", Path("data/pocketbell.db")),
-    ("threads", 32),
-    ("secret_key", None),
-    ("base_url", None),
-    ("trusted_proxies", networks("127.0.0.1")),
-    ("ca_file", None),
-    ("max_body_bytes", 1_048_576),
-    ("compatibility", True),
-    ("log_level", "info"),
-    ("print_setup_link", False),
-    ("first_account", None),
-]
+    ("host", "127.0.0.1"), ("port", 8000), ("data_dir", Path("data")),
+    ("database", Path("data/pocketbell.db")), ("threads", 32), ("secret_key", None), ("base_url", None),
+    ("trusted_proxies", networks("127.0.0.1")), ("ca_file", None), ("max_body_bytes", 1_048_576),
+    ("compatibility", True), ("log_level", "info"), ("print_setup_link", False), ("first_account", None),
+]  # fmt: skip
 
 
 @each("field, value", DEFAULTS)

@@ -33,23 +33,14 @@ def test_white_space_around_filters_and_arguments_is_ignored(template):
     assert rendered(template, {"v": "abcdef"}) == "AB…"
 
 
-@each(
-    "written, argument",
-    [
-        ('"n/a"', "n/a"),
-        ("'n/a'", "n/a"),
-        ('""', ""),
-        ("'say \"x\"'", 'say "x"'),
-        ('"it\'s"', "it's"),
-        ('"}}"', "}}"),
-        ('"a | upcase"', "a | upcase"),
-        ("'\\n\\u00e9'", "\\n\\u00e9"),
-        ('"a: b, c"', "a: b, c"),
-        ('"é😀"', "é😀"),
-        ("0", "0"),
-        ("1795262400", "1795262400"),
-    ],
-)
+ARGUMENTS = [
+    ('"n/a"', "n/a"), ("'n/a'", "n/a"), ('""', ""), ("'say \"x\"'", 'say "x"'), ('"it\'s"', "it's"),
+    ('"}}"', "}}"), ('"a | upcase"', "a | upcase"), ("'\\n\\u00e9'", "\\n\\u00e9"), ('"a: b, c"', "a: b, c"),
+    ('"é😀"', "é😀"), ("0", "0"), ("1795262400", "1795262400"),
+]  # fmt: skip
+
+
+@each("written, argument", ARGUMENTS)
 def test_an_argument_is_quoted_without_escapes_or_a_whole_number(written, argument):
     assert filled("<{{ v | default: " + written + " }}>", {}) == (f"<{argument}>", ())
 

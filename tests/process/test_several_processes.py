@@ -75,14 +75,16 @@ def counted(server, line):
     return sum(float(one.removeprefix(line)) for one in told if one.startswith(line))
 
 
-def test_waits_and_streams_in_either_process_end_with_their_key(two_workers):
+def test_waits_and_streams_in_either_process_end_with_their_key_or_account(two_workers):
+    two_workers.flask("account", "create", OTHER)
     keys, ended = {name: two_workers.new_key(two_workers.key, name) for name in ("expires", "revoked")}, []
+    keys["disabled"] = two_workers.flask("key", "create", OTHER, "test").strip()
     sent = {key: json.loads(two_workers.send(key).text)["notification"]["id"] for key in keys.values()}
-    auth = {name: base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode() for name, key in keys.items()}
-    streams = [Listener(two_workers, "backups", f"none&auth={auth[name]}") for name in (*keys, *keys, *keys)]
+    auth = [base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode() for key in keys.values()]
+    streams = [Listener(two_workers, "backups", f"none&auth={one}") for one in auth * 3]
 
     def wait(number):
-        key = [*sent][number % 2]
+        key = [*sent][number % 3]
         answer = two_workers.get(f"/api/v1/notifications/{sent[key]}?wait=25", key)
         if "Retry-After" not in answer.headers:  # else as many as may wait in that process
             ended.append((answer.status, clock.now_ms()))
@@ -91,32 +93,14 @@ def test_waits_and_streams_in_either_process_end_with_their_key(two_workers):
     with postgresql.beside(two_workers.database) as connection:
         connection.execute(f"UPDATE api_key SET expires_at = {ends} WHERE name = 'expires'")
         (revoked,) = connection.execute("SELECT id FROM api_key WHERE name = 'revoked'").fetchone()
-    waiting = in_threads(6, wait)
+    waiting = in_threads(9, wait)
     two_workers.request("DELETE", f"/api/v1/api-keys/{revoked}", headers=bearer(two_workers.key))
-    join(waiting)
-    assert {status for status, _ in ended} == {401} and max(at for _, at in ended) >= ends
-    assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 6
-
-
-def test_waits_and_streams_in_either_process_end_with_their_account(two_workers):
-    two_workers.flask("account", "create", OTHER)
-    key, ended = two_workers.flask("key", "create", OTHER, "test").strip(), []
-    auth = base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode()
-    sent = json.loads(two_workers.send(key).text)["notification"]["id"]
-    streams = [Listener(two_workers, "backups", f"none&auth={auth}") for _ in range(4)]
-
-    def wait(_):
-        answer = two_workers.get(f"/api/v1/notifications/{sent}?wait=25", key)
-        if "Retry-After" not in answer.headers:  # else as many as may wait in that process
-            ended.append(answer.status)
-
-    waiting = in_threads(4, wait)
     two_workers.flask("account", "disable", OTHER)
     join(waiting)
-    assert {*ended} == {401} and {two_workers.get("/api/v1/stats", key).status for _ in range(8)} == {401}
-    assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 4
+    assert {status for status, _ in ended} == {401} and max(at for _, at in ended) >= ends
+    assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 9
     two_workers.flask("account", "enable", OTHER)
-    assert {two_workers.get("/api/v1/stats", key).status for _ in range(8)} == {200}
+    assert {two_workers.get("/api/v1/stats", keys["disabled"]).status for _ in range(8)} == {200}
 
 
 def test_administrators_who_unmake_each_other_in_two_processes_leave_one(two_workers):

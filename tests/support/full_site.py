@@ -430,22 +430,12 @@ class Full:
 
 
 PLAIN = {
-    "home": "/app/",
-    "history": "/app/notifications",
-    "ring": "/app/ring",
-    "alerts": "/app/alerts",
-    "new alert": "/app/alerts/new",
-    "watches": "/app/watches",
-    "new heartbeat": "/app/watches/new",
-    "metrics": "/app/metrics",
-    "devices": "/app/devices",
-    "phone, no https": "/app/devices/phone",
-    "this device": "/app/devices/this",
-    "keys": "/app/keys",
-    "quiet": "/app/quiet",
-    "people": "/app/people",
+    "home": "/app/", "history": "/app/notifications", "ring": "/app/ring", "alerts": "/app/alerts",
+    "new alert": "/app/alerts/new", "watches": "/app/watches", "new heartbeat": "/app/watches/new",
+    "metrics": "/app/metrics", "devices": "/app/devices", "phone, no https": "/app/devices/phone",
+    "this device": "/app/devices/this", "keys": "/app/keys", "quiet": "/app/quiet", "people": "/app/people",
     "settings": "/app/settings",
-}
+}  # fmt: skip
 SEARCHES = {
     "history with everything asked": "/app/notifications?search=W&status=delivered&since={day}&until={day}",
     "history of a term in right-to-left text": "/app/notifications?search=%D7%93%D7%99%D7%A1%D7%A7",

@@ -29,24 +29,12 @@ def made(preset, payload):
 
 PRESETS = {preset.id: preset for preset in presets.PRESETS}
 SENDERS = {  # of a payload, by the beginning of its file's name
-    "github-": "github",
-    "gitlab-": "gitlab",
-    "grafana-": "grafana",
-    "alertmanager-": "alertmanager",
-    "prometheus-targetdown": "alertmanager",
-    "alerta-doc-prometheus": "alertmanager",
-    "uptimekuma-": "uptime-kuma",
-    "sentry-": "sentry",
-    "stripe-": "stripe",
-    "healthchecks-": "healthchecks",
-    "gitea-": "gitea",
-    "gogs-": "gitea",
-    "netdata-custom": "netdata",
-    "sonarr-": "sonarr-radarr",
-    "radarr-download": "sonarr-radarr",
-    "dockerhub-build": "docker-hub",
-    "aws-sns": "aws-sns",
-}
+    "github-": "github", "gitlab-": "gitlab", "grafana-": "grafana", "alertmanager-": "alertmanager",
+    "prometheus-targetdown": "alertmanager", "alerta-doc-prometheus": "alertmanager",
+    "uptimekuma-": "uptime-kuma", "sentry-": "sentry", "stripe-": "stripe", "healthchecks-": "healthchecks",
+    "gitea-": "gitea", "gogs-": "gitea", "netdata-custom": "netdata", "sonarr-": "sonarr-radarr",
+    "radarr-download": "sonarr-radarr", "dockerhub-build": "docker-hub", "aws-sns": "aws-sns",
+}  # fmt: skip
 OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafana's before version 9
     "alertmanager-opsgenie", "alertmanager-slack", "grafana-legacy-alerting", "grafana-legacy-battery",
     "healthchecks-discord", "healthchecks-googlechat", "healthchecks-msteams",

@@ -166,19 +166,9 @@ LONG = 64 * 1_024
 
 
 QUERIES = {
-    "m=": "x",
-    "actions=": "view,",
-    "actions=a": "=a",
-    "t=": "=?",
-    "actions=%22": "%5C",
-    "delay=": "1s",
-    "tags=": ",",
-    "": "&",
-    "t=x": "=?utf-8?q?a?= ",
-    "p=": "9",
-    "actions=%5B": "%5B",
-    "auth=": "A",
-}
+    "m=": "x", "actions=": "view,", "actions=a": "=a", "t=": "=?", "actions=%22": "%5C", "delay=": "1s",
+    "tags=": ",", "": "&", "t=x": "=?utf-8?q?a?= ", "p=": "9", "actions=%5B": "%5B", "auth=": "A",
+}  # fmt: skip
 
 
 @each("query", [begin + piece * (LONG // len(piece)) for begin, piece in QUERIES.items()])
