@@ -67,14 +67,16 @@ receiving = upload_turns(MAX_RECEIVING, 0)
 _receiving_of = cache(lambda account_seq: upload_turns(MAX_RECEIVING_OF_ONE, 0))
 
 
+def _has_come() -> bool:
+    """Whether the body is in memory already: its thread need not wait for it."""
+    return type(current().environ["wsgi.input"]) is BytesIO
+
+
 @contextmanager
 def _place() -> Iterator[None]:
-    """A place among the requests whose threads wait for their bodies, unless this one's has come already."""
-    if type(current().environ["wsgi.input"]) is BytesIO:
+    """A place among the requests whose threads wait for their bodies."""
+    with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"):
         yield
-    else:
-        with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"):
-            yield
 
 
 @contextmanager
@@ -124,7 +126,7 @@ def read_upload(keeps: Callable[[bytes], int], largest: int, at_first: int) -> t
     announced = _announced()
     _check(announced, largest)
     most = largest + 1 if "HTTP_TRANSFER_ENCODING" in current().environ else announced
-    with _place():
+    with nullcontext() if _has_come() else _place():
         kept = bytearray(_received(min(most, at_first, UPLOAD_PART_BYTES)))
         wanted, size = keeps(bytes(kept)), len(kept)
         size += _read_on(min(most, at_first) - size, kept, wanted)
@@ -209,6 +211,8 @@ def _read_on(size: int, kept: bytearray, wanted: int) -> int:
 
 
 def _read(size: int) -> bytes:
+    if _has_come():
+        return bytes(current().environ["wsgi.input"].read(size))
     with _place():
         return _received(size)
 
@@ -217,7 +221,7 @@ def _received(size: int) -> bytes:
     environ, body = current().environ, b""
     stream, connection = environ["wsgi.input"], environ.get("gunicorn.socket")
     try:
-        with connection.alone() if connection and type(stream) is not BytesIO else nullcontext():
+        with connection.alone() if connection else nullcontext():
             while len(body) < size and (part := stream.read(size - len(body))):
                 body += part
     except Exception:  # each server has exceptions of its own for broken chunks and lost connections
