@@ -41,7 +41,6 @@ limit_request_line = 8190  # the most that gunicorn takes: ntfy's clients may se
 open_files = max(start.raise_open_files(2048), 280 + 5 * threads)
 worker_connections = min(1000, open_files - 240 - 4 * threads)  # the rest: database, providers, log, streams
 umask = 0o077
-raw_env = ["SCRIPT_NAME="]  # gunicorn would cut one of the environment from the path of each request
 control_socket_disable = True  # through it, more workers could be added
 forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
 forwarder_headers = ""  # our proxies send no SCRIPT_NAME and the like, and other proxies may pass on a client's
@@ -82,7 +81,7 @@ def on_starting(server):
         raise SystemExit(
             "GUNICORN_CMD_ARGS asks for a Unix socket, which does not tell a client's address: use HOST and PORT."
         )
-    if server.cfg.env.get("SCRIPT_NAME"):
+    if "SCRIPT_NAME" in server.cfg.env:
         raise SystemExit("GUNICORN_CMD_ARGS sets SCRIPT_NAME: Pocketbell needs a host name of its own, no path.")
     os.umask(umask)
     handler = logging.StreamHandler(sys.stderr)

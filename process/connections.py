@@ -30,18 +30,18 @@ class Connection(socket.socket, Unreader):
     gunicorn's parser reads from it, with `read` and `unread` of its own class.
     """
 
-    def __init__(self, accepted: socket.socket, peer: Address = ("-", 0), server: Address = ("-", 0)) -> None:
+    def __init__(self, accepted: socket.socket, peer: Address = ("-", 0)) -> None:
         socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
         Unreader.__init__(self)
-        self.peer, self.server = peer, server  # the addresses of both ends
+        self.peer = peer
         self.client = ""  # who sent a long request (`LongTurns`)
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
+        self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept = bytearray()  # what was written and not sent yet
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
-        self.environ = dict[str, Any]()  # of this request
         self.is_alone = False  # while its body is read `alone`
         self.setblocking(False)
 
@@ -66,11 +66,10 @@ class Connection(socket.socket, Unreader):
             finally:
                 self.is_alone = False
 
-    def end_receiving(self) -> tuple[float, dict[str, Any]]:
-        """Forget the request that was received; returns when it began, and its environ."""
-        received = self.began_s, self.environ
-        self.began_s, self.request, self.environ = 0.0, None, {}
-        return received
+    def end_receiving(self) -> float:
+        """Forget the request that was received; returns when it began."""
+        began_s, self.began_s, self.request = self.began_s, 0.0, None
+        return began_s
 
     @property
     def rest(self) -> bytes:

@@ -18,13 +18,12 @@ from collections import deque
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
-from gunicorn.http.wsgi import create
 from gunicorn.workers.base import Worker
 
 from process import clock, http_messages
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
-from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, has_head, is_too_long
+from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
@@ -37,6 +36,7 @@ STOP_S = 2.0  # for a request that a client may just be sending, when the worker
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 TOO_LARGE_HEAD = f"The request's head is too large: at most {MAX_HEAD:,} bytes, 100 headers, 8,190 bytes a header."
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
@@ -216,7 +216,8 @@ class ThreadedWorker(Worker):
         except OSError as error:
             self.is_full = error.errno in NO_ROOM and not self._drop_silent()
         else:
-            connection = Connection(accepted, peer, listener.getsockname())
+            connection = Connection(accepted, peer)
+            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
             self.connections.add(connection)
             self._await(connection, SILENT, clock.monotonic_s() + READ_S)
             self.is_full = len(self.connections) >= self.cfg.worker_connections
@@ -326,15 +327,15 @@ class ThreadedWorker(Worker):
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
         """Let the application answer, which refuses if it `is_crowded`, and write the answer."""
-        began_s, environ = connection.end_receiving()
+        began_s = connection.end_receiving()
         if not request.is_whole:
             self.make_way()
         has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
         may_keep = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
         answer = connection.answer = Answer(connection, request, may_keep, began_s)
-        told = {"wsgi.input": request.body, "wsgi.multithread": True, "pocketbell.is_crowded": is_crowded}
-        answer.environ = environ | told
         try:
+            answer.environ = request.environ()
+            answer.environ["pocketbell.is_crowded"] = is_crowded
             answer.body = self.wsgi(answer.environ, answer.start)
         except Exception as error:
             return self._fail(answer, error)
@@ -348,10 +349,9 @@ class ThreadedWorker(Worker):
             if is_too_long(connection.rest):
                 raise LimitRequestHeaders(TOO_LARGE_HEAD)
             connection.request = Incoming(self.cfg, connection, connection.peer)
-            # Also sends status 100, for which its client may wait before it sends the body.
-            _, connection.environ = create(
-                connection.request, connection, connection.peer, connection.server, self.cfg
-            )
+            if connection.request.expects_continue:
+                connection.write(CONTINUE)
+                connection.is_flushed()
         request: Incoming = connection.request
         return request if request.has_come() else None
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from gunicorn import SERVER, util
 from gunicorn.http.body import LengthReader
 from gunicorn.http.message import Request
+from gunicorn.http.wsgi import base_environ
 
 from process import clock
 from process.connections import MAX_KEPT_BYTES, Connection
@@ -84,6 +85,30 @@ class Incoming(Request):
         reader = None if self.is_whole else self.body.reader
         return not (reader.length if isinstance(reader, LengthReader) else reader and reader.parser)
 
+    @property
+    def expects_continue(self) -> bool:
+        """Whether its client may wait for status 100 before the body; the parser refuses other expectations."""
+        return bool(self.version > (1, 0)) and any(name == "EXPECT" for name, _ in self.headers)
+
+    def environ(self) -> dict[str, Any]:
+        """What WSGI tells the application."""
+        environ: dict[str, Any] = self.unreader.environ | {
+            "wsgi.input": self.body,
+            "wsgi.url_scheme": self.scheme,
+            "gunicorn.socket": self.unreader,
+            "REQUEST_METHOD": self.method,
+            "RAW_URI": self.uri,
+            "PATH_INFO": util.unquote_to_wsgi_str(self.path) if "%" in self.path else self.path,
+            "QUERY_STRING": self.query,
+            "SERVER_PROTOCOL": "HTTP/{}.{}".format(*self.version),
+        }
+        for name, value in self.headers:
+            key = name.replace("-", "_")
+            if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+                key = f"HTTP_{key}"
+            environ[key] = f"{environ[key]},{value}" if key in environ else value
+        return environ
+
 
 def client_of(request: Incoming) -> str:
     """Who asks: the credential in the request's head, or the address, which may be one."""
@@ -101,6 +126,19 @@ def is_too_long(data: bytes) -> bool:
     return len(data) >= MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]
 
 
+def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:
+    """What WSGI tells of every request of a connection: who the peer is, and at which of our addresses."""
+    return {
+        **base_environ(cfg),
+        "wsgi.multithread": True,
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "REMOTE_ADDR": peer[0],
+        "REMOTE_PORT": str(peer[1]),
+    }
+
+
 def refusal(status: int, sentence: str) -> tuple[bytes, bytes]:
     """Head and body of an answer to invalid HTTP, which is not quoted: it may contain a key or a code."""
     body = json.dumps(rest_body(Refused(status, sentence))).encode()
@@ -113,7 +151,7 @@ class Answer:
 
     def __init__(self, connection: Connection, request: Incoming, may_keep: bool, began_s: float = 0.0) -> None:
         self.connection, self.request, self.may_keep, self.began_s = connection, request, may_keep, began_s
-        self.environ: dict[str, Any] = {}  # what WSGI tells the application
+        self.environ: dict[str, Any] = {}
         self.body: Iterable[bytes] = ()
         self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
         self.is_closed = False  # the body is written, or given up

@@ -11,7 +11,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import clock
 from process.connections import Connection
-from process.http_messages import MAX_HEAD, SHORT_BYTES, Answer, Incoming, has_head
+from process.http_messages import MAX_HEAD, SHORT_BYTES, Answer, Incoming, environ_of, has_head
 from tests.support.rows import each
 
 SERVER, STRANGER, PROXY = ("10.0.0.1", 8000), ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
@@ -69,13 +69,11 @@ def cfg():
     return cfg
 
 
-def as_seen(cfg, source, request, peer):
-    """All that tells one request from another: the environ, status 100, the whole body, and what follows."""
-    sent = []
-    _, environ = wsgi.create(request, SimpleNamespace(send=sent.append), peer, SERVER, cfg)
+def as_seen(source, request, environ, expects_continue):
+    """All that tells one request from another: the environ, the whole body, and what follows the request."""
     ours = ("wsgi.input", "wsgi.errors", "wsgi.early_hints", "wsgi.file_wrapper", "gunicorn.socket")
     told = {key: value for key, value in environ.items() if key not in ours}
-    return told, request.body.read(), request.should_close(), sent, source.read()
+    return told, request.body.read(), request.should_close(), expects_continue, source.read()
 
 
 def outcome(read):
@@ -95,12 +93,24 @@ def test_a_request_is_parsed_as_gunicorn_does_however_it_is_split(cfg, text, pee
     ours, theirs = socket.socketpair()
     with Connection(ours, peer) as connection, theirs:
         connection.begin(clock.monotonic_s(), 100_000)
+        connection.environ = environ_of(cfg, peer, SERVER)
         pieces = [text[at : at + step] for at in range(0, len(text), step)]
         connection.chunk = lambda size_hint=None: pieces.pop(0) if pieces else b""
+
+        def read():
+            request = Incoming(cfg, connection, peer)
+            return as_seen(connection, request, request.environ(), request.expects_continue)
+
         encoded = text.replace(UMLAUTS, b"%C3%BC?q=%FC")
-        parser = RequestParser(cfg, [encoded[at : at + step] for at in range(0, len(encoded), step)], peer)
-        expected = outcome(lambda: as_seen(cfg, parser.unreader, next(parser), peer))
-        assert outcome(lambda: as_seen(cfg, connection, Incoming(cfg, connection, peer), peer)) == expected
+        assert outcome(read) == outcome(lambda: by_gunicorn(cfg, encoded, peer, step))
+
+
+def by_gunicorn(cfg, text, peer, step):
+    parser = RequestParser(cfg, [text[at : at + step] for at in range(0, len(text), step)], peer)
+    request = next(parser)
+    _, environ = wsgi.create(request, SimpleNamespace(send=bytes), peer, SERVER, cfg)
+    environ["wsgi.multithread"] = True
+    return as_seen(parser.unreader, request, environ, request._expected_100_continue)
 
 
 @each("text", REQUESTS)
