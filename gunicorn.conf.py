@@ -17,7 +17,7 @@ from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
 from core.server_secret import server_secret
 from models import Account
-from process import clock, start
+from process import clock, cpu_affinity, start
 from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines, JsonLogger
 from store import database, engine, sqlite_lock
@@ -151,8 +151,9 @@ def pre_fork(server, worker):
 
 
 def post_worker_init(worker):
-    """Prepare the worker process: signals, database, memory, background jobs."""
+    """Prepare the worker process: signals, CPU, database, memory, background jobs."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    cpu_affinity.keep_to_one()
     worker.wsgi.open()
     engine.make_way, engine.pass_on = worker.make_way, worker.baton.pass_on
     engine.let_others = worker.baton.let_others

@@ -30,7 +30,7 @@ def rows(scratch: Path) -> Iterator[Row]:
     cores = os.sched_getaffinity(0)
     with stand_in.running(scratch, delay_ms=0) as service:
         measure.keep_off_service(service["pid"])
-        measure.keep_with_service(os.getpid())  # on one core
+        measure.keep_with_service(os.getpid())  # on one core, as the service is
         try:
             seen = _low_cpu_us(_works(service))
         finally:

@@ -178,12 +178,12 @@ def cpu_of(pids: Iterable[int]) -> float:
 
 
 def keep_with_service(pid: int) -> None:
-    """Pin a process, its threads and its future children to the core of the servers that are measured."""
+    """Pin a process, its threads and its future children to the core that the service uses."""
     _keep_on(pid, max(os.sched_getaffinity(0)))
 
 
 def keep_off_service(pid: int) -> None:
-    """Pin a process to another core than the servers', if there is one."""
+    """Pin a process to another core than the service's, if there is one."""
     _keep_on(pid, min(os.sched_getaffinity(0)))
 
 

@@ -96,7 +96,7 @@ def pocketbell(scratch: Path) -> Iterator[Client]:
     with measure.running(service):
         requests = requests_in(service.data_dir / "pocketbell.db")["send"]
         pids = [service.process.pid, worker_of(service.process.pid)]
-        for pid in pids:  # as the others, and the client on another core
+        for pid in pids:  # if another service runs here, it may have chosen the client's core
             measure.keep_with_service(pid)
         yield Client(service.port, requests, pids)
 

@@ -1,8 +1,9 @@
 """The cost of requests under gunicorn, compared with a bare Flask hello; latency, memory and start-up time.
 
-Both servers run at the same time with the same settings, on one core; the client runs on another if there is one.
-Slices of a second go to each kind of request and to hello in turn, and a figure is the median of the rounds' ratios.
-The product's rate limits are active: requests are spread over so many keys and alerts that none is refused.
+Both servers run at the same time with the same settings, on one core, as the service chooses itself; the client
+runs on another if there is one. Slices of a second go to each kind of request and to hello in turn, and a figure is
+the median of the rounds' ratios. The product's rate limits are active: requests are spread over so many keys and
+alerts that none is refused.
 """
 
 import statistics
@@ -32,8 +33,7 @@ def rows(scratch: Path) -> Iterator[Row]:
     hello = Server(scratch / "hello", under=(sys.executable, "-m", "bench.hello"))
     with measure.running(service, hello):
         worker, other = worker_of(service.process.pid), worker_of(hello.process.pid)
-        for pid in (worker, other):
-            measure.keep_with_service(pid)
+        measure.keep_with_service(other)
         idle_mb = memory_mb(worker)
         wanted = requests_in(scratch / "data" / "pocketbell.db")
         clients = {name: Client(service.port, requests, [worker]) for name, requests in wanted.items()}

@@ -57,7 +57,7 @@ def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Clie
     server = Server(data, under=("env", "-C", str(checkout)), INGEST_PER_MINUTE="1000000")
     with measure.running(server):
         pids = [server.process.pid, measure.worker_of(server.process.pid)]
-        for pid in pids:  # both on one core, and the client on another
+        for pid in pids:  # the services choose different cores, and the client has one of its own
             measure.keep_with_service(pid)
         yield {kind: Client(server.port, of_kind, pids, may_fail=True) for kind, of_kind in made.items()}
 

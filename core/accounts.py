@@ -14,6 +14,7 @@ from core import local_time, shown_once, week_windows
 from core.plans import PLANS
 from core.turns import Turns
 from models import Account, ApiKey, Device, sha256_of
+from process import cpu_affinity
 from process.clock import DAY_MS
 from store import engine, heartbeats, notification_days, notifications, people
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
@@ -132,7 +133,7 @@ def hashing(queue: str, who: str) -> Iterator[None]:
     can `who` crowd out the others in the same queue.
     """
     engine.make_way()
-    with hash_turns.turn(queue, who):
+    with hash_turns.turn(queue, who), cpu_affinity.any_of_them():
         yield
 
 
@@ -184,7 +185,7 @@ def zone_change(account: Account, time_zone: str, now: int) -> Callable[[], None
     first_day = local_time.local_day(now - MONTH_DAYS * DAY_MS, zone)
     begin = local_time.day_bounds(first_day, zone)[0] - ZONES_APART_MS
     engine.make_way()
-    with zone_turns.turn("all", str(account.seq)):
+    with zone_turns.turn("all", str(account.seq)), cpu_affinity.any_of_them():
         newest = notifications.newest_seq(account.seq)
         counts = notification_days.count_by_quarter_hour(account.seq, begin, 0, newest)
         days_in = {name: local_time.count_by_day(counts, name) for name in {zone, account.time_zone}}

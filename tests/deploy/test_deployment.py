@@ -274,6 +274,7 @@ def test_systemd_accepts_the_unit(tmp_path):
 
 
 def test_the_unit_exposes_little(tmp_path):
+    assert "SystemCallFilter=sched_setaffinity" in UNIT.read_text().splitlines()  # else no core is kept to
     told = run(installed("systemd-analyze"), "security", "--offline=true", "--threshold=25", "--no-pager", UNIT)
     assert float(re.search(r"exposure level for pocketbell\.service: ([\d.]+)", told)[1]) <= 2.5
 

@@ -259,6 +259,16 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_and_no_signal_adds_one(
     assert server.listed_ids(key) == [sent] and server.log.count("Booting worker") == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a process runs")
+def test_all_threads_of_the_service_run_on_one_core(server):
+    join(in_threads(8, lambda n: server.send(server.key)))
+    worker = re.findall(r"Booting worker with pid: (\d+)", server.log)[-1]
+    tasks = [int(task.name) for task in Path(f"/proc/{worker}/task").iterdir()]
+    assert len(tasks) > 3
+    (used,) = {frozenset(os.sched_getaffinity(task)) for task in tasks}
+    assert len(used) == 1 and used <= os.sched_getaffinity(0)
+
+
 def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start):
     resource = pytest.importorskip("resource")
     first = start().wait_until_ready()

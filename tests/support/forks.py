@@ -17,7 +17,7 @@ from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
 # What a start imports, or what a service on PostgreSQL and Redis does later; the forks have it already.
-OURS = ["app", "process.gunicorn_worker", "store.sqlite_lock"]
+OURS = ["app", "process.cpu_affinity", "process.gunicorn_worker", "store.sqlite_lock"]
 OTHERS = ["dotenv", "flask.cli", "gunicorn.app.wsgiapp", "gunicorn.arbiter", "psycopg_pool", "redis"]
 context.set_forkserver_preload(["tests.support.compiled", *OURS, *OTHERS, __name__])
 
