@@ -1,7 +1,7 @@
 """The most that an account may store (`ACCOUNT_MEGABYTES`) or have pending, and the accounts that have reached it.
 
-What it has stored is in a row of its own, without the last payloads of its alerts: at these, a background thread
-looks every few seconds. Must not know requests.
+A row counts what an account has stored, except the last payloads of its alerts: a background thread adds those up
+every few seconds. Must not know requests.
 """
 
 from process import clock

@@ -252,7 +252,7 @@ def add_channel() -> Page:
 
 
 def _role(when: str) -> dict[str, Any]:
-    """What the seconds of the form, after which a channel is used, say; nothing says nothing."""
+    """The fields of a channel's role, from the seconds that the form has; none if it has no text."""
     if not when:
         return {}
     after_s = int(when) if when.isascii() and when.isdigit() and len(when) < 6 else -1

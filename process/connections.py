@@ -21,7 +21,6 @@ READ_BYTES = 8_192
 MOST_READ_BYTES = 65_536
 
 _one_reader = threading.Lock()  # held by the thread that reads a body, except while it waits for its client
-Address = tuple[str, int]
 
 
 class Connection(socket.socket, Unreader):
@@ -30,7 +29,7 @@ class Connection(socket.socket, Unreader):
     gunicorn's parser reads from it, with `read` and `unread` of its own class.
     """
 
-    def __init__(self, accepted: socket.socket, peer: Address = ("-", 0)) -> None:
+    def __init__(self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0)) -> None:
         socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
         Unreader.__init__(self)
         self.peer = peer
@@ -58,7 +57,7 @@ class Connection(socket.socket, Unreader):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Read a body while no other thread does: each copies its own, so all others would wait for all of them."""
+        """Read a body while no other thread copies one: several at once would keep all other threads waiting."""
         with _one_reader:
             self.is_alone = True
             try:

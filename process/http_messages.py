@@ -181,7 +181,7 @@ class Answer:
         self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
         self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
         can_tell = self.is_bodiless or self.is_chunked or self.length is not None
-        # A proxy would send its next request while what it still has of this one makes us close the connection.
+        # With a part of the body unread the connection will be closed, and a proxy must not use it again.
         self.is_kept = self.may_keep and can_tell and request.is_read and not self.connection.is_over
         major, minor = request.version
         self.head = (

@@ -309,11 +309,11 @@ def _whole(thread: _Thread, account_seqs: tuple[int, ...]) -> Iterator[None]:
     thread.after_commit = []
     give_back()  # its turn may be long in coming
     commit, is_first = _writer.take_turn()
-    one = thread.writing = _writer.opened()
-    thread.accounts, changes = account_seqs, one.total_changes
+    connection = thread.writing = _writer.opened()
+    thread.accounts, changes = account_seqs, connection.total_changes
     try:
         yield
-        if one.total_changes > changes:
+        if connection.total_changes > changes:
             _writer.has_changes = True
     except BaseException as error:
         _writer.give_up(error, is_first)

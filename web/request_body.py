@@ -28,7 +28,7 @@ UPLOAD_PART_BYTES = 65_536
 UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 16, 32  # of large files; each has a thread, and at most 2 MB of memory
 UPLOADS_OF_ONE_AT_ONCE = 8  # account: an upload may take a minute
 UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
-MAX_RECEIVING, MAX_RECEIVING_OF_ONE = 48, 32  # threads that wait for the rest of a body: in all, and of an account
+MAX_RECEIVING, MAX_RECEIVING_OF_ONE = 48, 32  # threads that wait for the rest of a body: in all, and for one account
 
 
 Made = TypeVar("Made")
@@ -56,7 +56,7 @@ def _account_seq() -> int | None:
 
 
 def upload_turns(at_once: int, waiting: int = MAX_UPLOADS_WAITING) -> Turns:
-    """Turns for what takes long to come."""
+    """Turns for bodies that take long to arrive."""
     sentence = "Too many large files are being uploaded at once."
     return Turns(at_once, {"all": waiting}, LARGE_WAITS_S, lambda: Refused(429, sentence, RETRY_UPLOAD_S))
 
@@ -67,25 +67,30 @@ receiving = upload_turns(MAX_RECEIVING, 0)
 _receiving_of = cache(lambda account_seq: upload_turns(MAX_RECEIVING_OF_ONE, 0))
 
 
-def _has_come() -> bool:
-    """Whether the body is in memory already: its thread need not wait for it."""
-    return type(current().environ["wsgi.input"]) is BytesIO
+def _place() -> AbstractContextManager[None]:
+    """A place among the requests whose threads wait for their bodies, unless this one's is in memory already."""
+    return nullcontext() if type(current().environ["wsgi.input"]) is BytesIO else _waiting()
 
 
 @contextmanager
-def _place() -> Iterator[None]:
-    """A place among the requests whose threads wait for their bodies."""
-    with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"):
+def _waiting() -> Iterator[None]:
+    with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"), _one_reader():
         yield
 
 
 @contextmanager
 def _upload() -> Iterator[None]:
     """The turn of a large upload, which gets more time than other requests."""
-    with _uploads_of(current().caller.account_seq).turn("all"), large_uploads.turn("all"):
+    with _uploads_of(current().caller.account_seq).turn("all"), large_uploads.turn("all"), _one_reader():
         if connection := current().environ.get("gunicorn.socket"):
             connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
         yield
+
+
+def _one_reader() -> AbstractContextManager[None]:
+    """Let no other thread copy a body meanwhile, where our own server serves the request."""
+    connection = current().environ.get("gunicorn.socket")
+    return connection.alone() if connection else nullcontext()
 
 
 def read_fields(*known: str) -> dict[str, Any]:
@@ -126,7 +131,7 @@ def read_upload(keeps: Callable[[bytes], int], largest: int, at_first: int) -> t
     announced = _announced()
     _check(announced, largest)
     most = largest + 1 if "HTTP_TRANSFER_ENCODING" in current().environ else announced
-    with nullcontext() if _has_come() else _place():
+    with _place():
         kept = bytearray(_received(min(most, at_first, UPLOAD_PART_BYTES)))
         wanted, size = keeps(bytes(kept)), len(kept)
         size += _read_on(min(most, at_first) - size, kept, wanted)
@@ -211,19 +216,15 @@ def _read_on(size: int, kept: bytearray, wanted: int) -> int:
 
 
 def _read(size: int) -> bytes:
-    if _has_come():
-        return bytes(current().environ["wsgi.input"].read(size))
     with _place():
         return _received(size)
 
 
 def _received(size: int) -> bytes:
-    environ, body = current().environ, b""
-    stream, connection = environ["wsgi.input"], environ.get("gunicorn.socket")
+    stream, body = current().environ["wsgi.input"], b""
     try:
-        with connection.alone() if connection else nullcontext():
-            while len(body) < size and (part := stream.read(size - len(body))):
-                body += part
+        while len(body) < size and (part := stream.read(size - len(body))):
+            body += part
     except Exception:  # each server has exceptions of its own for broken chunks and lost connections
         raise Refused(400, "The request body could not be read to its end.") from None
     return body
