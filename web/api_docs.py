@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 from flask import render_template
 
 from web import guards
-from wire.json_schema import Schema
+
+Schema = dict[str, Any]
 
 FILE = Path(__file__).parents[1] / "docs/openapi.yaml"
 ORIGIN = "http://this.service"  # stands for this one in the page that is kept
@@ -59,9 +60,14 @@ def _page() -> str:
 
 def answer_schema(operation_id: str) -> Schema:
     """The JSON Schema of what an operation answers where nothing is refused."""
-    operation = next(one for one in _operations() if one["operationId"] == operation_id)
-    schema: Schema = operation["good"][0]["content"]["application/json"]["schema"]
+    schema: Schema = _named(operation_id)["good"][0]["content"]["application/json"]["schema"]
     return schema
+
+
+def sent_fields(operation_id: str) -> Schema:
+    """The JSON Schemas of what an operation's JSON body and its query may have."""
+    fields: Schema = _named(operation_id)["sent"]
+    return fields
 
 
 # --- reading the file ---------------------------------------------------------------------------------------
@@ -72,7 +78,7 @@ def _document() -> Schema:
     """The file, read when it is first needed: parsing takes a tenth of a second."""
     import yaml
 
-    document: Schema = yaml.safe_load(FILE.read_text())
+    document: Schema = yaml.load(FILE.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
     return document
 
 
@@ -88,6 +94,10 @@ def _resolved(node: Any) -> Any:
     for name in node["$ref"].removeprefix("#/").split("/"):
         found = found[name]
     return _resolved(found)
+
+
+def _named(operation_id: str) -> Schema:
+    return next(one for one in _operations() if one["operationId"] == operation_id)
 
 
 @cache
@@ -112,10 +122,32 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
             _field(one["name"], one["schema"], one, f"{one['in']}, ") for one in found.get("parameters", ())
         ],
         "bodies": _bodies(found.get("requestBody", {})),
+        "sent": _sent(found),
         "good": [answer for answer in answers if answer["status"] < "300"],
         "errors": [answer for answer in answers if answer["status"] >= "300"],
         "curl": _curl(method, path, found),
     }
+
+
+def _sent(found: Schema) -> Schema:
+    """The JSON Schemas of the fields of its JSON body and its query, none of them null."""
+    media = found.get("requestBody", {}).get("content", {}).get("application/json", {})
+    query = [one for one in found.get("parameters", ()) if one["in"] == "query"]
+    of_query = {one["name"]: {**one["schema"], "description": one["description"]} for one in query}
+    sent: Schema = _never_null(media.get("schema", {}).get("properties", {}) | of_query)
+    return sent
+
+
+def _never_null(node: Any) -> Any:
+    """The schema without null, which counts as absent, and without fields that only answers have."""
+    if isinstance(node, list):
+        return [_never_null(one) for one in node if one != {"type": "null"}]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: _never_null(one) for name, one in node.items() if not (isinstance(one, dict) and "readOnly" in one)}
+    if isinstance(kept.get("type"), list):
+        kept["type"] = kept["type"][0]  # the other one is null
+    return kept
 
 
 def _scheme(found: Schema) -> str | None:

@@ -9,24 +9,18 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from core.mutes import MAX_FOR_S, MIN_FOR_S, MODES
 from process import clock
 from store.key_limits import FULL, READ, SEND
-from store.mutes import ALL
-from store.subjects import SUBJECTS
 from web import api_docs, definitions, mutes, rest
 from web.context import Payload, current, request
-from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
 from wire.errors import Refused, rest_body
-from wire.json_schema import limited, text, whole
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
 from wire.validation import (
     MAX_BODY_CHARACTERS,
     MAX_NAME_CHARACTERS,
-    MAX_SEARCH_CHARACTERS,
     checked_length,
     checked_seconds,
     optional_text,
@@ -246,9 +240,15 @@ class Tool(NamedTuple):
     description: str
     call: Callable[[Payload], Payload]
     operation: str  # of the REST API, whose answer it gives
-    arguments: Payload = {}
+    own_arguments: Payload = {}
     required: tuple[str, ...] = ()
     scope: str = READ  # of the keys that may use it, beside those that may do everything; "" for any
+    takes_the_same: bool = True  # whether it takes all that the operation takes, beside arguments of its own
+
+    @property
+    def arguments(self) -> Payload:
+        """The JSON Schemas of its arguments."""
+        return (api_docs.sent_fields(self.operation) if self.takes_the_same else {}) | self.own_arguments
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
@@ -310,11 +310,11 @@ TOOLS = {
         )[0],
         "sendNotification",
         {
-            **{field.name: field.schema for field in notification.FIELDS},
-            "idempotencyKey": text(
-                "the same again within 24 hours sends nothing and returns the first notification",
-                pattern="^[!-~]{1,255}$",
-            ),
+            "idempotencyKey": {
+                "type": "string",
+                "description": "the same again within 24 hours sends nothing and returns the first notification",
+                "pattern": "^[!-~]{1,255}$",
+            },
         },
         notification.REQUIRED_FIELDS,
         SEND,
@@ -327,7 +327,7 @@ TOOLS = {
         _ask,
         "sendNotification",
         {
-            "question": limited("plain text", MAX_BODY_CHARACTERS),
+            "question": {"type": "string", "minLength": 1, "maxLength": MAX_BODY_CHARACTERS},
             "answers": {
                 "type": "array",
                 "description": "what the buttons say; phones may show only the first two beside the question",
@@ -335,15 +335,17 @@ TOOLS = {
                 "maxItems": notification.MAX_ACTIONS,
                 "items": {"type": "string", "minLength": 1, "maxLength": notification.MAX_LABEL_CHARACTERS},
             },
-            "timeoutS": whole(
-                "seconds after which it is not delivered any more",
-                MIN_TIMEOUT_S,
-                MAX_TIMEOUT_S,
-                default=DEFAULT_TIMEOUT_S,
-            ),
+            "timeoutS": {
+                "type": "integer",
+                "description": "seconds after which it is not delivered any more",
+                "minimum": MIN_TIMEOUT_S,
+                "maximum": MAX_TIMEOUT_S,
+                "default": DEFAULT_TIMEOUT_S,
+            },
         },
         ("question", "answers"),
         SEND,
+        takes_the_same=False,
     ),
     "list_notifications": Tool(
         "List or search notifications",
@@ -351,11 +353,6 @@ TOOLS = {
         " isDone: a page of long texts may be short, and with search also empty, before that.",
         rest.find_notifications,
         "listNotifications",
-        {
-            "search": text("text in title or body, in any case", maxLength=MAX_SEARCH_CHARACTERS),
-            "cursor": text("nextCursor of the page before"),
-            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED},
-        },
     ),
     "get_notification": Tool(
         "Get a notification",
@@ -364,10 +361,7 @@ TOOLS = {
         " acknowledged it, or after so many seconds: then call it again.",
         lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments)[0],
         "getNotification",
-        {
-            "id": text("id of send_notification, ask or list_notifications"),
-            "wait": whole("seconds", 1, rest.MAX_WAIT_S),
-        },
+        {"id": {"type": "string", "description": "id of send_notification, ask or list_notifications"}},
         ("id",),
         scope="",
     ),
@@ -375,19 +369,11 @@ TOOLS = {
         "Mute",
         "Let everything, an alert, a key, a heartbeat or a rule not ring for a while, if the owner asked for it. What"
         " comes is held, and arrives as one digest at the end; urgent notifications ring all the same unless"
-        " urgentPasses is false. Returns the mute with the time until which it holds.",
+        " urgentPasses is false. list_alerts, list_api_keys and list_watches have the ids. Returns the mute with the"
+        " time until which it holds.",
         mutes.mute,
         "createMute",
-        {
-            "what": {"type": "string", "enum": [ALL, *SUBJECTS]},
-            "id": text("of the alert, key, heartbeat or rule: list_alerts, list_api_keys and list_watches have it"),
-            "forS": whole("seconds", MIN_FOR_S, MAX_FOR_S),
-            "until": {"type": "integer", "description": "Unix milliseconds, in place of forS"},
-            "cron": text("with forS: begins again whenever this says, in the owner's time zone; for maintenance"),
-            "mode": {"type": "string", "enum": list(MODES), "description": "history: never pushed, not even later"},
-            "urgentPasses": {"type": "boolean", "default": True},
-        },
-        ("what",),
+        required=("what",),
         scope=FULL,
     ),
     "list_alerts": Tool(

@@ -10,8 +10,14 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
-from wire.json_schema import BOOLEAN, Schema, limited, whole
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, checked_string, either
+from wire.validation import (
+    MAX_BODY_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    checked_length,
+    checked_seconds,
+    checked_string,
+    either,
+)
 
 TITLE_PREFIX = "MCP - "  # before every title that is delivered
 STATUSES = ("delivered", "pending", "held", "failed")
@@ -89,7 +95,6 @@ class RequestField(NamedTuple):
 
     name: str  # that of the field of `Content`, in camel case
     check: Callable[[Any, str], Any]
-    schema: Schema
     answered: Callable[[Any], Any] = lambda value: value  # the kept value as it is answered
 
 
@@ -188,11 +193,8 @@ def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:
     if not isinstance(sent, dict) or sent.keys() - {"everyS", "forS"}:
         raise Refused(400, f"{name} must be true or an object with everyS, forS and nothing else.")
     parts = {"everyS": EVERY_S, "forS": FOR_S} | {part: time for part, time in sent.items() if time is not None}
-    for part, time in parts.items():
-        if type(time) is not int or not MIN_REPEATING_S <= time <= MAX_REPEATING_S:
-            bounds = f"from {MIN_REPEATING_S} to {MAX_REPEATING_S:,}"
-            raise Refused(400, f"{name}.{part} must be a whole number of seconds {bounds}.")
-    return tuple(parts.values())
+    bounds = MIN_REPEATING_S, MAX_REPEATING_S
+    return tuple(checked_seconds(time, f"{name}.{part}", *bounds) for part, time in parts.items())
 
 
 def as_acknowledge(times: tuple[int, ...]) -> dict[str, int]:
@@ -200,77 +202,17 @@ def as_acknowledge(times: tuple[int, ...]) -> dict[str, int]:
     return dict(zip(("everyS", "forS"), times, strict=True))
 
 
-PRIORITY: Schema = {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY}
-ACTION: Schema = {
-    "type": "object",
-    "properties": {
-        "label": limited("what the button says", MAX_LABEL_CHARACTERS),
-        "url": limited("http or https: what the button opens", MAX_URL_CHARACTERS),
-        "answer": limited("what you read if it is pressed first", MAX_ANSWER_CHARACTERS),
-    },
-    "required": ["label"],
-    "oneOf": [{"required": ["url"]}, {"required": ["answer"]}],
-    "additionalProperties": False,
-}
-ACKNOWLEDGE: Schema = {
-    "type": "object",
-    "properties": {
-        "everyS": whole("seconds from one push to the next", MIN_REPEATING_S, MAX_REPEATING_S, default=EVERY_S),
-        "forS": whole("seconds after which it no longer repeats", MIN_REPEATING_S, MAX_REPEATING_S, default=FOR_S),
-    },
-    "additionalProperties": False,
-}
-
 FIELDS = (
-    RequestField(
-        "title", _text(MAX_TITLE_CHARACTERS), limited('one line; "MCP - " is put in front', MAX_TITLE_CHARACTERS)
-    ),
-    RequestField("body", _text(MAX_BODY_CHARACTERS), limited("plain text", MAX_BODY_CHARACTERS)),
-    RequestField(
-        "priority",
-        checked_priority,
-        {
-            "description": "1 or min: for the history alone; 2 or low: silent; 3 or normal, which is the default;"
-            " 4 or high; 5 or urgent: stays on the screen",
-            "anyOf": [PRIORITY, {"type": "string", "enum": list(PRIORITIES)}],
-        },
-    ),
-    RequestField(
-        "url", checked_url, limited("http or https: a tap on the notification opens it", MAX_URL_CHARACTERS)
-    ),
-    RequestField("tag", _checked_tag, limited("the newest with a tag replaces the earlier ones", MAX_TAG_CHARACTERS)),
-    RequestField(
-        "expiresAt",
-        _checked_time,
-        {"type": "integer", "description": "Unix milliseconds, in the future: after it nothing is tried"},
-    ),
-    RequestField(
-        "actions",
-        _checked_actions,
-        {
-            "type": "array",
-            "description": "buttons: each opens a url, or sends an answer, of which the first counts",
-            "minItems": 1,
-            "maxItems": MAX_ACTIONS,
-            "items": ACTION,
-        },
-    ),
-    RequestField(
-        "acknowledge",
-        _checked_acknowledge,
-        {
-            "description": "pushed again until the owner acknowledges it, at most 50 times; makes the priority 5;"
-            " true: each minute",
-            "anyOf": [BOOLEAN, ACKNOWLEDGE],
-        },
-        answered=as_acknowledge,
-    ),
-    RequestField(
-        "deliverAt",
-        _checked_time,
-        {"type": "integer", "description": "Unix milliseconds, at most 366 days ahead: held until then"},
-    ),
-    RequestField("image", checked_image, limited("https: the address of a picture to show", MAX_URL_CHARACTERS)),
+    RequestField("title", _text(MAX_TITLE_CHARACTERS)),
+    RequestField("body", _text(MAX_BODY_CHARACTERS)),
+    RequestField("priority", checked_priority),
+    RequestField("url", checked_url),
+    RequestField("tag", _checked_tag),
+    RequestField("expiresAt", _checked_time),
+    RequestField("actions", _checked_actions),
+    RequestField("acknowledge", _checked_acknowledge, answered=as_acknowledge),
+    RequestField("deliverAt", _checked_time),
+    RequestField("image", checked_image),
 )
 BY_COLUMN = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", field.name): field for field in FIELDS}
 REQUIRED_FIELDS = ("title", "body")

@@ -5,7 +5,6 @@ import pytest
 from store.notifications import NotificationRow
 from wire import notification
 from wire.errors import Refused
-from wire.json_schema import BOOLEAN
 from wire.notification import Content, RequestField
 
 
@@ -18,7 +17,7 @@ def short(sent, name):
 @pytest.fixture
 def optional(monkeypatch):
     """As if a notification could be sent with what is `missing`, under the name `lacks`."""
-    field = {"missing": RequestField("lacks", short, BOOLEAN)}
+    field = {"missing": RequestField("lacks", short)}
     monkeypatch.setattr(notification, "BY_COLUMN", notification.BY_COLUMN | field)
     monkeypatch.setattr(notification, "OPTIONAL_FIELDS", field)
 
