@@ -11,7 +11,7 @@ from store.database import transaction
 from store.key_limits import FULL, READ, SEND, Ending
 from store.senders import Owner
 from wire.errors import Refused
-from wire.notification import LOW_PRIORITY, Content
+from wire.notification import LOW_PRIORITY, Content, checked_time
 from wire.validation import checked_choice
 
 SCOPES = (FULL, SEND, READ)
@@ -24,11 +24,8 @@ MOST_AT_ONCE = 500
 def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
     """The columns for a new key's scope and expiry (None: never); `Refused` (400) names `scope`, or `field`."""
     checked_choice(scope, "scope", SCOPES)
-    if expires_at is not None:
-        if type(expires_at) is not int:
-            raise Refused(400, f"{field} must be a whole number of milliseconds.", field=field)
-        if not MIN_LIFE_MS <= expires_at - now <= MAX_LIFE_MS:
-            raise Refused(400, f"{field} must be from 1 minute to 10 years ahead.", field=field)
+    if expires_at is not None and not MIN_LIFE_MS <= checked_time(expires_at, field) - now <= MAX_LIFE_MS:
+        raise Refused(400, f"{field} must be from 1 minute to 10 years ahead.", field=field)
     return {"scope": scope, "expires_at": expires_at}
 
 

@@ -14,7 +14,7 @@ from store.mutes import ALL, EVERYTHING, HISTORY, HOLD, NO_SUBJECT, ListedMute, 
 from store.senders import Subject
 from store.subjects import SUBJECTS
 from wire.errors import Refused, existing
-from wire.notification import LIKE_SECONDS, looks_like_seconds
+from wire.notification import checked_time
 from wire.validation import checked_choice, checked_flag, checked_seconds, checked_string
 
 MAX_MUTES = 100  # of an account
@@ -126,13 +126,10 @@ def _for_s(fields: dict[str, Any]) -> int:
 
 
 def _until(value: Any, now: int) -> int:
-    if type(value) is not int:
-        raise Refused(400, "until must be a whole number of milliseconds.", field="until")
-    if looks_like_seconds(value):
-        raise Refused(400, f"until {LIKE_SECONDS}.", field="until")
-    if not now < value <= now + MAX_FOR_S * 1000:
+    until = checked_time(value, "until")
+    if not now < until <= now + MAX_FOR_S * 1000:
         raise Refused(400, "until must be in the future, at most 366 days ahead.", field="until")
-    return value
+    return until
 
 
 # --- what is muted ------------------------------------------------------------------------------------------

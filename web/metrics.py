@@ -10,7 +10,7 @@ from store import custom_metrics
 from store.custom_metrics import MAX_CHARTED, MAX_LISTED_SERIES
 from web.context import Payload, current, request
 from wire.errors import Refused
-from wire.notification import LAST_TIME, LIKE_SECONDS, looks_like_seconds
+from wire.notification import checked_time
 from wire.strict_json import without_nul
 
 MAX_POINTS = 1_000
@@ -94,8 +94,4 @@ def _time(name: str, default: int) -> int:
     sent = request.args.get(name)
     if not sent:
         return default
-    if not TIME.fullmatch(sent) or int(sent) > LAST_TIME:
-        raise Refused(400, f"{name} must be a Unix time in milliseconds, from 0 to the end of the year 9999.")
-    if looks_like_seconds(int(sent)):
-        raise Refused(400, f"{name} {LIKE_SECONDS}.")
-    return int(sent)
+    return checked_time(int(sent) if TIME.fullmatch(sent) else sent, name)

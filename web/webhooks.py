@@ -3,7 +3,7 @@
 Must not know providers or the arithmetic of quiet hours.
 """
 
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from flask import Response
 from werkzeug.datastructures import FileStorage
@@ -21,8 +21,9 @@ from web.request_body import read_object
 from web.rest import with_hops
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import LAST_TIME, LIKE_SECONDS, Content, looks_like_seconds
+from wire.notification import Content, checked_time
 from wire.unknown_fields import warnings
+from wire.validation import checked_length, checked_string, required_text
 
 KNOWN = {*FIELDS, *CARDS}
 CHALLENGES = ("validationToken", "hub.challenge")  # in the query: Microsoft Graph's, Meta's; Slack's is in JSON
@@ -123,73 +124,52 @@ def store_metrics() -> Payload:
 def _batch(payload: Payload) -> tuple[str, list[MetricColumns]]:
     """The project and its new values; `Refused` (400) names the field that is wrong."""
     now = clock.now_ms()
-    project_id = _required_text(payload, "projectId", MAX_ID)
+    project_id = _name(payload, "projectId", MAX_ID)
     metrics = payload.get("metrics")
-    if metrics is None:
-        _refuse("metrics", "is required")
     if not isinstance(metrics, list) or not 1 <= len(metrics) <= rate_limits.MAX_METRICS:
-        _refuse("metrics", f"must be an array of 1 to {rate_limits.MAX_METRICS} metrics")
+        raise Refused(400, f"metrics must be an array of 1 to {rate_limits.MAX_METRICS} metrics")
     return project_id, [_metric(metric, position, now) for position, metric in enumerate(metrics)]
 
 
 def _metric(metric: Any, position: int, now: int) -> MetricColumns:
     if not isinstance(metric, dict):
-        _refuse(f"metrics[{position}]", "must be an object")
+        raise Refused(400, f"metrics[{position}] must be an object")
     unit, timestamp, metadata = metric.get("unit"), metric.get("timestamp"), metric.get("metadata")
     try:
         return (
-            _required_text(metric, "metricId", MAX_ID),
-            _required_text(metric, "metricName", MAX_METRIC_NAME),
+            _name(metric, "metricId", MAX_ID),
+            _name(metric, "metricName", MAX_METRIC_NAME),
             _number(metric.get("value"), "value") + 0.0,  # a float; no minus before a zero
             None if unit is None else _unit(unit),
-            now if timestamp is None else _timestamp(timestamp),
+            now if timestamp is None else checked_time(int(_number(timestamp, "timestamp")), "timestamp"),
             None if metadata is None else _metadata(metadata),
         )
     except Refused as refused:
-        raise Refused(400, f"metrics[{position}].{refused.message}") from None
+        raise Refused(400, f"metrics[{position}].{refused.message.removesuffix('.')}") from None
 
 
-def _refuse(field: str, what: str) -> NoReturn:
-    raise Refused(400, f"{field} {what}")
-
-
-def _required_text(payload: Payload, field: str, longest: int) -> str:
-    value = payload.get(field)
-    if not isinstance(value, str):
-        _refuse(field, "is required" if value is None else "must be a string")
-    text = value.strip()
-    if not 1 <= len(text) <= longest:
-        _refuse(field, f"must have 1 to {longest} characters")
-    return text
+def _name(payload: Payload, field: str, longest: int) -> str:
+    """An id or a name, trimmed."""
+    return checked_length(required_text(payload, field).strip(), field, longest)
 
 
 def _number(value: Any, field: str) -> int | float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        _refuse(field, "is required" if value is None else "must be a number")
+        raise Refused(400, f"{field} must be a number")
     return value
 
 
-def _unit(unit: Any) -> str:
-    if not isinstance(unit, str):
-        _refuse("unit", "must be a string")
+def _unit(sent: Any) -> str:
+    unit = checked_string(sent, "unit")
     if len(unit) > MAX_UNIT:
-        _refuse("unit", f"must have at most {MAX_UNIT} characters")
+        raise Refused(400, f"unit must have at most {MAX_UNIT} characters")
     return unit
-
-
-def _timestamp(value: Any) -> int:
-    timestamp = int(_number(value, "timestamp"))
-    if not 0 <= timestamp <= LAST_TIME:
-        _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
-    if looks_like_seconds(timestamp):
-        _refuse("timestamp", LIKE_SECONDS)
-    return timestamp
 
 
 def _metadata(metadata: Any) -> str:
     if not isinstance(metadata, dict):
-        _refuse("metadata", "must be an object")
+        raise Refused(400, "metadata must be an object")
     text = as_json(metadata)
     if len(text.encode()) > MAX_METADATA_BYTES:
-        _refuse("metadata", f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
+        raise Refused(400, f"metadata must have at most {MAX_METADATA_BYTES} bytes as JSON")
     return text

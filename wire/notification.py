@@ -36,7 +36,6 @@ MAX_HOPS = 3  # what came through so many services goes to no webhook
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
 STEPS_BELOW = 10_000_000  # a smaller time counts steps, or is a test's
 SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in ms, or the year 33658 in seconds
-LIKE_SECONDS = "looks like seconds: it takes milliseconds"
 
 HTTPS = re.compile("https://", re.I)
 URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
@@ -156,18 +155,13 @@ def _checked_tag(sent: Any, name: str) -> str:
     return tag
 
 
-def looks_like_seconds(time: int) -> bool:
-    """Whether a time that should be in milliseconds is more likely in seconds."""
-    return STEPS_BELOW <= time < SECONDS_BELOW
-
-
-def _checked_time(sent: Any, name: str) -> int:
-    if type(sent) is not int:
-        raise Refused(400, f"{name} must be a whole number: a Unix time in milliseconds.")
-    if looks_like_seconds(sent):
-        raise Refused(400, f"{name} {LIKE_SECONDS}.")
-    if sent > LAST_TIME:
-        raise Refused(400, f"{name} must be before the year 10000: it is in milliseconds.")
+def checked_time(sent: Any, name: str) -> int:
+    """A time in milliseconds, as it was sent."""
+    if type(sent) is not int or not 0 <= sent <= LAST_TIME:
+        what = "a Unix time in milliseconds, from 0 to the end of the year 9999"
+        raise Refused(400, f"{name} must be a whole number: {what}.", field=name)
+    if STEPS_BELOW <= sent < SECONDS_BELOW:
+        raise Refused(400, f"{name} looks like seconds: it takes milliseconds.", field=name)
     return sent
 
 
@@ -208,10 +202,10 @@ FIELDS = (
     RequestField("priority", checked_priority),
     RequestField("url", checked_url),
     RequestField("tag", _checked_tag),
-    RequestField("expiresAt", _checked_time),
+    RequestField("expiresAt", checked_time),
     RequestField("actions", _checked_actions),
     RequestField("acknowledge", _checked_acknowledge, answered=as_acknowledge),
-    RequestField("deliverAt", _checked_time),
+    RequestField("deliverAt", checked_time),
     RequestField("image", checked_image),
 )
 BY_COLUMN = {re.sub("[A-Z]", lambda upper: f"_{upper[0].lower()}", field.name): field for field in FIELDS}

@@ -44,9 +44,7 @@ def either(words: Iterable[str]) -> str:
 def optional_text(payload: Mapping[str, Any], field: str, within: str = "") -> str | None:
     """The field, which must be a string unless it is missing or null (None)."""
     value = payload.get(field)
-    if value is not None and not isinstance(value, str):
-        raise Refused(400, f"{within}{field} must be a string.")
-    return value
+    return None if value is None else checked_string(value, f"{within}{field}")
 
 
 def not_among(word: str, known: Iterable[str]) -> str:

@@ -181,7 +181,7 @@ def test_a_number_beyond_all_bounds_is_refused(owner, field, number):
 
 
 def test_expires_at_must_be_in_the_future(owner, moved_clock):
-    for past in (moved_clock.ms, moved_clock.ms - 1, 0, -1):
+    for past in (moved_clock.ms, moved_clock.ms - 1, 0):
         answer = send(owner, expiresAt=past)
         assert (answer.status_code, answer.json["error"]) == (400, "expiresAt must be in the future.")
     assert sent(owner, expiresAt=moved_clock.ms + 1)["status"] == "delivered"
@@ -190,7 +190,7 @@ def test_expires_at_must_be_in_the_future(owner, moved_clock):
 def test_deliver_at_must_be_in_the_future_and_before_expires_at(owner, moved_clock):
     now, days_366 = moved_clock.ms, 366 * 86_400_000
     wrong = {
-        "deliverAt must be in the future.": [{"deliverAt": past} for past in (now, 0, -1)],
+        "deliverAt must be in the future.": [{"deliverAt": past} for past in (now, 0)],
         "deliverAt must be at most 366 days ahead.": [{"deliverAt": now + days_366 + 1}],
         "expiresAt must be after deliverAt.": [
             {"deliverAt": now + 2, "expiresAt": expires} for expires in (now + 1, now + 2)

@@ -172,16 +172,21 @@ def test_scope_and_expiry_are_named_where_they_are_not_the_default(owner, moved_
     assert (listed["a"]["scope"], listed["a"]["expiresAt"]) == (SEND, ends)
 
 
+NO_TIME = "expiresAt must be a whole number: a Unix time in milliseconds, from 0 to the end of the year 9999."
+
+
 @each(
     "fields, sentence",
     [
         ({"scope": "admin"}, "scope must be full, send or read."),
         ({"scope": 1}, "scope must be a string."),
         ({"scope": ""}, "scope must be full, send or read."),
-        ({"expiresAt": "tomorrow"}, "expiresAt must be a whole number of milliseconds."),
-        ({"expiresAt": True}, "expiresAt must be a whole number of milliseconds."),
+        ({"expiresAt": "tomorrow"}, NO_TIME),
+        ({"expiresAt": True}, NO_TIME),
+        ({"expiresAt": -1}, NO_TIME),
+        ({"expiresAt": 1_800_000_000}, "expiresAt looks like seconds: it takes milliseconds."),
         ({"expiresAt": 1}, "expiresAt must be from 1 minute to 10 years ahead."),
-        ({"expiresAt": 10**15}, "expiresAt must be from 1 minute to 10 years ahead."),
+        ({"expiresAt": 10**14}, "expiresAt must be from 1 minute to 10 years ahead."),
     ],
 )
 def test_a_wrong_scope_or_expiry_makes_no_key(owner, fields, sentence):
