@@ -37,7 +37,6 @@ from store.key_limits import FULL, READ, SEND
 from web import (
     api_docs,
     context,
-    cross_origin,
     definitions,
     doc_pages,
     followers,
@@ -296,7 +295,7 @@ UNKNOWN = (
 )
 COMPATIBLE_UNKNOWN = (
     Unknown(r"\S+ /gotify/.*", errors=gotify_errors),
-    Unknown(r"(?:OPTIONS /|\S+ /v1(?:/.*)?)", cross_origin.preflight, errors=ntfy_errors),
+    Unknown(r"(?:OPTIONS /|\S+ /v1(?:/.*)?)", ntfy_topics.preflight, errors=ntfy_errors),
     Unknown(rf"(?:GET|HEAD) /{TOPICS.regex}(?:/.*)?", ntfy_topics.refuse_method),  # which a browser may have opened
     Unknown(rf"\S+ /{TOPICS.regex}(?:/.*)?", ntfy_topics.refuse_method, errors=ntfy_errors),
 )

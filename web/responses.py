@@ -7,7 +7,6 @@ from flask import Response
 
 from core import recent_requests
 from process import clock, counters
-from web import cross_origin
 from web.context import RequestContext, current, request
 from web.json_answers import JsonAnswer
 from wire import ntfy
@@ -25,6 +24,7 @@ PAGE_HEADERS = {
 
 NOT_STORED = ("Cache-Control", "no-store")
 NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
+FOR_ALL_ORIGINS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", "*"))
 
 
 def completed(response: Any) -> Any:
@@ -51,8 +51,8 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None
     headers.extend([NOT_SNIFFED])
     if not (response.status_code in (404, 405, 429) and path.startswith("/p/")):  # identical, byte for byte
         headers.extend([("X-Request-Id", known.environ.get("pocketbell.request", "-"))])
-    if known.errors is ntfy.error_body:  # pages of other sites may call the addresses of ntfy
-        headers.extend(cross_origin.FOR_ALL)
+    if known.errors is ntfy.error_body:  # pages of other sites may call ntfy's addresses: no cookie counts there
+        headers.extend(FOR_ALL_ORIGINS)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(_page_headers(known.picture_origins))
     elif response.mimetype == "text/html":  # of a button, a mail's link or an alert: their addresses are secret
