@@ -1,18 +1,11 @@
 """The transport: many requests at once, one deadline, public addresses alone, no redirects, nothing sent twice."""
 
 import socket
-import ssl
 import threading
 import time
 from contextlib import suppress
-from datetime import datetime
-from ipaddress import ip_address
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 import config
 from providers import transport
@@ -151,30 +144,10 @@ def test_addresses_that_are_not_public(address):
 
 
 @pytest.fixture
-def own_authority(tmp_path):
-    """A certificate for 127.0.0.1 that no public authority has signed, and its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2100, 1, 1))
-    builder = builder.add_extension(
-        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-    )
-    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file = tmp_path / "authority.pem"
-    file.write_bytes(key.private_bytes(*pem) + certificate)
-    return file
-
-
-@pytest.fixture
-def secure_url(own_authority):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(own_authority)
-
+def secure_url(authority):
     def answer_over_tls(connection, number):
         with suppress(OSError):
-            secure = context.wrap_socket(connection, server_side=True)
+            secure = authority.context("http/1.1").wrap_socket(connection, server_side=True)
             read_request(secure)
             answer(secure)
 
@@ -182,15 +155,9 @@ def secure_url(own_authority):
         yield f"https://127.0.0.1:{listener.port}/push"
 
 
-def test_a_certificate_of_an_unknown_authority_is_not_trusted(secure_url):
-    (reply,) = send_all([post(secure_url)], timeout_s=PLENTY_S)
-    assert (reply.status, reply.failure) == (0, "its certificate is not trusted")
-
-
-def test_the_authority_of_ssl_cert_file_is_trusted(secure_url, own_authority):
-    transport.trust(config.load({"SSL_CERT_FILE": str(own_authority)}).ca_file)
-    try:
+def test_the_authority_of_ssl_cert_file_is_trusted_and_without_it_the_public_ones(secure_url, authority):
+    named = {"SSL_CERT_FILE": authority.ca_file}
+    for settings, expected in ((named, (201, None)), ({}, (0, "its certificate is not trusted"))):
+        transport.trust(config.load(settings).ca_file)
         (reply,) = send_all([post(secure_url)], timeout_s=PLENTY_S)
-    finally:
-        transport.trust(None)
-    assert (reply.status, reply.failure) == (201, None)
+        assert (reply.status, reply.failure) == expected

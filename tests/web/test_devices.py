@@ -294,6 +294,7 @@ SUBSCRIPTION_FAULTS = {
     "p256dh of the wrong form": lambda it: keyed(it, p256dh="C" + it["keys"]["p256dh"][1:]),
     "auth of 15 bytes": lambda it: keyed(it, auth="A" * 20),
     "auth of 17 bytes": lambda it: keyed(it, auth="A" * 23),
+    "auth with more padding than base64 needs": lambda it: keyed(it, auth=it["keys"]["auth"] + "=" * 1_000),
     "auth of 16,000 bytes": lambda it: keyed(it, auth="A" * 20_000),
     "keys turned": lambda it: keyed(it, p256dh=it["keys"]["auth"], auth=it["keys"]["p256dh"]),
     "JSON in a string": json.dumps,

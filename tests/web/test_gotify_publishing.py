@@ -201,10 +201,3 @@ def test_an_idempotency_key_works_as_for_send(pro):
 
 def test_the_version_is_gotifys(service):
     assert service.client.get("/gotify/version").json == {"version": ANY, "commit": "pocketbell", "buildDate": ""}
-
-
-@each("is_alive, status, color", [(True, 200, "green"), (False, 503, "red")])
-def test_the_health_is_that_of_the_service(service, monkeypatch, is_alive, status, color):
-    monkeypatch.setattr("core.scheduler.background.is_alive", lambda: is_alive)
-    answer = service.client.get("/gotify/health")
-    assert (answer.status_code, answer.json) == (status, {"health": color, "database": color})

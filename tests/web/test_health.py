@@ -13,6 +13,7 @@ from process.faults import log_fault
 from store.database import WriteFailed
 from tests.support.memory import open_service
 from tests.support.postgresql import sqlite_only
+from tests.support.rows import each
 from tests.support.server import ROOT
 from tests.support.tables import alter
 
@@ -39,6 +40,21 @@ def health(service):
 
 def test_healthz_is_503_while_there_is_no_worker(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
+
+
+HEALTH = {  # by address: while the service is well, and while it is not
+    "/healthz": ({"status": "ok"}, {"status": "unavailable"}),
+    "/v1/health": ({"healthy": True}, {"healthy": False}),
+    "/gotify/health": (dict.fromkeys(("health", "database"), "green"), dict.fromkeys(("health", "database"), "red")),
+}
+
+
+@each("path, well, ill", [(path, *bodies) for path, bodies in HEALTH.items()])
+def test_each_address_of_the_health_tells_it_in_its_own_words(service, monkeypatch, path, well, ill):
+    for is_alive, expected in ((True, (200, well)), (False, (503, ill))):
+        monkeypatch.setattr(scheduler.background, "is_alive", lambda is_alive=is_alive: is_alive)
+        answer = service.client.get(path)
+        assert (answer.status_code, answer.json) == expected
 
 
 STARTED_IN_A_CHILD = """

@@ -171,11 +171,6 @@ def test_metadata_has_at_most_4096_bytes_as_compact_json(service, owner):
     assert json.loads(stored(service)[0][7]) == fits
 
 
-def test_white_space_between_the_parts_of_metadata_does_not_count(service, owner):
-    data = json.dumps(batch(metric(metadata={"a": 1}))).replace('"a":', '"a":' + " " * 5_000)
-    assert_stored(post(owner, data=data.encode()), 1)
-
-
 def test_metadata_may_be_an_empty_object(owner):
     assert_stored(post(owner, batch(metric(metadata={}))), 1)
 

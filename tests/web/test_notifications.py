@@ -5,8 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from store import notifications
-from store.database import AFTER_ALL, EVERYBODY, run, transaction
+from store.database import EVERYBODY, run, transaction
 from tests.support.answers import error
 from tests.support.openapi import SCHEMAS
 from tests.support.rows import each
@@ -175,17 +174,6 @@ def hundred(pro):
 @each("query", ["?limit=", "?cursor=", "?search=", "?limit=&cursor=&search=", "?unknown=1"])
 def test_an_empty_or_unknown_query_parameter_counts_as_absent(hundred, query):
     assert titles(hundred.listed(query)) == [str(number) for number in range(101, 51, -1)]
-
-
-def test_a_list_reads_no_column_that_it_does_not_show(service, owner):
-    for more in ([], ["--priority", "high"]):
-        service.alert("--title", "{{ absent }}", "--body", "b", *more).post({})
-    owner.request("POST", "/backups", data="b", headers={"Tags": "skull"})
-    stored = run("SELECT seq, account_seq, missing, tags FROM notification ORDER BY seq DESC").fetchall()
-    assert [row[2:] for row in stored] == [(None, '["skull"]'), ('["absent"]', None), ('["absent"]', None)]
-    page = notifications.page(stored[0][1], AFTER_ALL, 0, 50).rows
-    assert [row[-1] for row in page] == [None, {"priority": 4}, None]
-    assert notifications.listed([row[0] for row in stored]) == page
 
 
 @pytest.mark.parametrize(

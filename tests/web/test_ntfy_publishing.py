@@ -410,10 +410,3 @@ def test_the_token_for_a_password_is_the_key(pro):
         "last_origin": "",
         "expires": 0,
     }
-
-
-@each("is_alive, status", [(True, 200), (False, 503)])
-def test_the_health_is_that_of_the_service(service, monkeypatch, is_alive, status):
-    monkeypatch.setattr("core.scheduler.background.is_alive", lambda: is_alive)
-    answer = service.client.get("/v1/health")
-    assert (answer.status_code, answer.json) == (status, {"healthy": is_alive})

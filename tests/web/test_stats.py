@@ -174,9 +174,6 @@ def test_what_was_deleted_stays_counted_when_the_time_zone_changes(service, owne
         assert counts(owner) == (6, of_day, 6)
 
 
-# History
-
-
 # alertsCount
 
 
