@@ -6,15 +6,16 @@ read: so two processes or a crash neither lose nor double one. Must not know req
 
 from core import durations, firing, maintenance
 from core.backoff import Backoff
-from core.clock_steps import LAST_ALIVE, STEP_MS
 from core.local_time import local_time, next_run
 from process import clock
-from store import copies, followers, heartbeats, metric_rules, server_notes
+from store import alarms, copies, deliveries, fallbacks, followers, heartbeats, mails, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import existing
 from wire.notification import LOW_PRIORITY, Content
 
+LAST_ALIVE = "watched"  # the note of when a process was alive last
+STEP_MS = 2_000  # a smaller step is the clock's usual correction
 KEPT_PINGS = 60  # of a heartbeat: 30 runs with a start and an end
 NOTED_EVERY_S = 30.0  # that the service is alive: a downtime may be overestimated by as much
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
@@ -123,29 +124,35 @@ def follow_clock() -> int | None:
     """Note that the service is alive, and move the deadlines when it was away or the wall clock was set.
 
     Returns the time; None while nothing may be judged: because writing fails, or the service was started again within
-    ALIVE_MS. Of several processes, one moves the deadlines.
+    ALIVE_MS. Of several processes, one moves the deadlines, and all else that follows the clock.
     """
     global _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
     step_ms = now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0  # of the wall clock
     is_steady = _looked is not None and abs(step_ms) <= STEP_MS and now_s < _looked[1] + FROZEN_S
     is_steady &= not writes_fail()
+    gap_ms = 0
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
         try:
             account_seqs = [] if is_steady else sorted({*heartbeats.account_seqs(), *metric_rules.account_seqs()})
             with transaction(EVERYBODY, *account_seqs):
-                if not is_steady and not _make_up(account_seqs, now, step_ms):
+                made_up_ms = 0 if is_steady else _make_up(account_seqs, now, step_ms)
+                if made_up_ms is None:
                     return None
+                gap_ms = made_up_ms
                 server_notes.put(LAST_ALIVE, str(now))
         except WriteFailed:  # it was logged when it first failed
             return None
         _noted, _noted_s = str(now), now_s
+    set_by_ms = step_ms if _looked else min(gap_ms, 0)  # at a start, only a clock that was set back can be told
     _looked = now, now_s
+    if gap_ms:
+        _follow_step(set_by_ms)
     return now
 
 
-def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
-    """Move these accounts' times by the gap since the service was last alive; returns whether the gap is known.
+def _make_up(account_seqs: list[int], now: int, step_ms: int) -> int | None:
+    """Move these accounts' times by the gap since the service was last alive, and return it if it is known.
 
     Other accounts got their first heartbeat or rule after the gap.
     """
@@ -159,7 +166,20 @@ def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
             metric_rules.move_firing_since(account_seqs, step_ms)
     elif gap_ms is None:
         _noted = noted
-    return gap_ms is not None
+    return gap_ms
+
+
+def _follow_step(step_ms: int) -> None:
+    """Move what is due after the wall clock was set by so much: if back (below 0), it would come too late.
+
+    If the clock was set forward, repeats end later: nobody has heard them meanwhile.
+    """
+    if step_ms < -STEP_MS:
+        deliveries.bring_forward(-step_ms)
+        fallbacks.bring_forward(-step_ms)
+        mails.bring_forward(-step_ms)
+    if abs(step_ms) > STEP_MS:
+        alarms.follow_clock(-step_ms)
 
 
 def _gap_ms(noted: str | None, now: int) -> int | None:

@@ -13,7 +13,6 @@ from core import (
     api_keys,
     batches,
     channels,
-    clock_steps,
     devices,
     digests,
     floods,
@@ -67,10 +66,9 @@ DELIVERIES = (
     Job("send mails", mails.send_due),
 )
 TIMED = (
-    Job("follow the clock", clock_steps.follow),  # before repeats end by it
     Job("release scheduled sends", scheduled.release_due),
     Job("push what was snoozed again", snoozes.release_due),
-    Job("check heartbeats and rules", heartbeat_checks.check_due),
+    Job("check heartbeats and rules", heartbeat_checks.check_due),  # follows the clock, before repeats end by it
     Job("repeat until acknowledged", alarms.repeat_due),
 )
 RECORDS = (

@@ -4,10 +4,14 @@ import itertools
 
 import pytest
 
-from core import heartbeat_checks
+from core import heartbeat_checks, mails
 from process import clock
-from store import database
+from store import database, deliveries
+from store import mails as stored_mails
+from tests.support.alarms import ring
+from tests.support.channels import add_webhook
 from tests.support.heartbeats import Pinged, told
+from tests.support.tables import query
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, utc
 
 
@@ -362,3 +366,81 @@ def test_when_the_clock_of_all_processes_is_set_one_moves_the_deadlines(
     if step_s < 0:
         assert -3_600_000 <= beat.watch["deadlineAt"] - deadline <= -3_569_000
     assert beat.state == "up" and down.watch["downSince"] - since == step_s * 1000
+
+
+# --- what else follows the clock ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pending(service, owner, browser, moved_clock):
+    """Answers with when the retry, repeat and fallback of a notification, a mail, and the end of a limit are due."""
+    with database.transaction(1):
+        mails.add(1, "password", clock.now_ms())
+        stored_mails.put_limit(1, stored_mails.Limit((), 1), None, clock.now_ms())
+    add_webhook(owner)
+    browser.then(503)
+    ring(owner)
+
+    def due():
+        columns = "next_at, due_at, next_attempt_at, until"
+        (others,) = query(service, f"SELECT {columns} FROM alarm, fallback, mail, mail_limit")
+        return deliveries.next_due_at(), *others
+
+    return due
+
+
+def set_back(moved_clock, seconds, *processes):
+    """Set the wall clock back, as the processes see a second later."""
+    moved_clock.set_wall(moved_clock.ms - round(seconds * 1000))
+    look_for(1, moved_clock, *processes)
+
+
+def earlier_s(before, after):
+    return [(then - now) // 1000 for then, now in zip(before, after, strict=True)]
+
+
+def test_repeats_of_each_account_are_moved_once(service, owner, both, moved_clock):
+    service.account("other@example.org")
+    for caller in (owner, owner, service.caller("other@example.org")):
+        ring(caller)
+    due_at = "SELECT next_at FROM alarm ORDER BY notification_seq"
+    before = [row[0] for row in query(service, due_at)]
+    set_back(moved_clock, HOUR_S, *both)
+    assert earlier_s(before, [row[0] for row in query(service, due_at)]) == [HOUR_S] * 3
+
+
+def test_each_step_back_counts_also_to_where_the_clock_was(pending, both, moved_clock):
+    before = pending()
+    for _ in range(3):
+        set_back(moved_clock, HOUR_S, *both)
+        set_back(moved_clock, -HOUR_S, *both)
+    assert earlier_s(before, pending()) == [3 * HOUR_S] * 5
+
+
+def test_a_clock_that_was_set_back_while_nothing_ran_is_followed_at_the_start(pending, both, moved_clock):
+    before = pending()
+    moved_clock.advance(10)
+    set_back(moved_clock, HOUR_S, Process(), Process())
+    assert all(HOUR_S - 45 <= by_s <= HOUR_S for by_s in earlier_s(before, pending()))
+
+
+def test_small_corrections_of_the_clock_and_steps_forward_make_nothing_due_earlier(pending, both, moved_clock):
+    before = pending()
+    for _ in range(10):
+        set_back(moved_clock, 1.9, *both)
+    set_back(moved_clock, -HOUR_S, *both)
+    assert pending() == before
+
+
+def test_a_step_that_cannot_be_noted_is_followed_when_it_can(pending, both, moved_clock, monkeypatch):
+    before = pending()
+
+    def fail(*_):
+        raise database.WriteFailed("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(heartbeat_checks.server_notes, "put", fail)
+        set_back(moved_clock, HOUR_S, *both)
+    assert pending() == before
+    look_for(1, moved_clock, *both)
+    assert earlier_s(before, pending()) == [HOUR_S] * 5
