@@ -35,7 +35,7 @@ from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
 from store.notifications import NotificationRow, shown_status
 from store.rows import new_id
-from store.senders import AlertSender, Receivers, Sender, Webhook, find_receivers_of_alert, own_key
+from store.senders import Receivers, Sender, Webhook, find_receivers_of_alert, own_key
 from wire.errors import TOO_MANY_EVENTS, Refused, existing
 from wire.notification import Content, Recorded, check_times
 
@@ -140,51 +140,28 @@ def deliver_event(
     """
     begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(webhook)
     with begin(*accounts, at_once=False):
-        found = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
-        now = clock.now_ms()
-        event = _record_event(webhook.account_seq, found, content, now)
-        if event and event[0].keeps_payload:
-            alert_events.put_payload(event[0].alert_seq, payload, now)
-        if event and picture is not None:
-            pictures.keep(event[0], event[1], picture)
-        if event and len(accounts) > 1:
-            copy(event[0], event[1], now, picture)
-    return _attempt("alert", *event) if event else None
-
-
-def deliver_event_again(account: Account, alert_id: str, content: Content) -> Sent | None:
-    """Deliver an earlier event's content again, even if the alert's code has changed; no payload is kept."""
-    with transaction(*copies.accounts_of(account.seq)):
-        alert, now = Alert.find(account.seq, alert_id), clock.now_ms()
-        day = local_time.local_day(now, account.time_zone)
-        found = find_receivers_of_alert(alert.short_code, day) if alert else None
-        event = _record_event(account.seq, found, content, now)
-        if event:
-            copy(event[0], event[1], now)
-    return _attempt("alert", *event) if event else None
-
-
-def _record_event(
-    account_seq: int, looked_up: tuple[AlertSender, Receivers] | None, content: Content, now: int
-) -> tuple[AlertSender, NotificationRow, Receivers] | None:
-    """The alert, the notification, and the receivers to push it to now; None if the alert is inactive.
-
-    `Refused` (404) if the account has no such alert. Call in `transaction()`.
-    """
-    if looked_up is None or looked_up[0].account_seq != account_seq:
-        raise Refused(404)
-    alert, found = looked_up
-    if not alert.is_active:
-        return None
-    storage.check(account_seq, found.stored_bytes)
-    Alert.note_event(alert.alert_seq, now)
-    content = alarms.within_room(account_seq, content).prefixed()
-    if alert.has_mute_button:
-        content = content._replace(actions=(*content.actions, buttons.MUTE))
-    pushed = to_push_now(alert, content.priority, found, now)
-    if pushed and pushed.devices and storage.has_full_backlog(account_seq):
-        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")
-    return alert, put(alert, content, found, pushed, now + LEASE_MS, now), pushed or NOBODY
+        looked_up = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
+        if looked_up is None or looked_up[0].account_seq != webhook.account_seq:
+            raise Refused(404)
+        (alert, found), now = looked_up, clock.now_ms()
+        if not alert.is_active:
+            return None
+        storage.check(alert.account_seq, found.stored_bytes)
+        Alert.note_event(alert.alert_seq, now)
+        content = alarms.within_room(alert.account_seq, content).prefixed()
+        if alert.has_mute_button:
+            content = content._replace(actions=(*content.actions, buttons.MUTE))
+        pushed = to_push_now(alert, content.priority, found, now)
+        if pushed and pushed.devices and storage.has_full_backlog(alert.account_seq):
+            raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")
+        notification = put(alert, content, found, pushed, now + LEASE_MS, now)
+        if alert.keeps_payload:
+            alert_events.put_payload(alert.alert_seq, payload, now)
+        if picture is not None:
+            pictures.keep(alert, notification, picture)
+        if len(accounts) > 1:
+            copy(alert, notification, now, picture)
+    return _attempt("alert", alert, notification, pushed or NOBODY)
 
 
 # --- attempting and settling --------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from process import clock
 from store import alert_events, held_notifications
 from store import mutes as stored_mutes
 from store.mutes import HOLD
-from store.senders import Owner, find_receivers_of_alert
+from store.senders import Owner, find_receivers_of_alert, find_webhook
 from web.context import current, request
-from wire.errors import Refused
+from wire.errors import Refused, existing
 from wire.json_text import as_json
 from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, Content
 from wire.strict_json import parse_event
@@ -98,7 +98,8 @@ def replay_payload(alert_id: str) -> Page:
     if payload is None:
         return back_to(alert_id, "There is no saved request to send again.", "activity", "error")
     content = alerts.rendered(alert, current().account.time_zone, payload)
-    sent = delivery.deliver_event_again(current().account, alert_id, content)
+    code = alerts.find_alert(current().account.seq, alert_id).short_code  # it may have changed
+    sent = delivery.deliver_event(existing(find_webhook(code)), code, content, alerts.kept_payload(payload), None)
     if sent is None:
         return back_to(alert_id, "Switch the alert on first.", "activity", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)

@@ -12,7 +12,7 @@ from process import clock
 from store import database, notifications
 from store.database import AFTER_ALL, run, transaction
 from store.senders import Owner, find_receivers
-from tests.support.racer import OWNER, Racers
+from tests.support.racer import OWNER, Racers, send_event
 from tests.support.times import HOUR_S
 from wire.notification import Content
 
@@ -187,7 +187,7 @@ def test_the_first_answer_of_anybody_is_that_of_all(race, account):
     buttons = tuple({"label": name, "answer": name} for name in "abc")
     for _ in range(20):
         content = Content("Deploy?", "now", actions=buttons, acknowledge=(60, 3_600))
-        delivery.deliver_event_again(account, alert, content)
+        send_event(account, alert, content)
     groups = defaultdict(list)
     for original, email, id_ in run(
         "SELECT coalesce(c.original_seq, n.seq), a.email, n.id FROM notification n JOIN account a"
