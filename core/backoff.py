@@ -7,7 +7,6 @@ from process.clock import DAY_MS
 from process.faults import log_fault
 from store import copies
 from store.database import transaction
-from store.rows import Overdue
 
 FIRST_RETRY_S = 30  # of a delivery
 MAX_RETRY_S = 3600
@@ -28,10 +27,13 @@ class Backoff:
         self._fault = fault
         self._waits: dict[int, tuple[float, float]] = {}  # by seq: until when, and for how long
 
-    def each(self, now: int, find: Overdue, work: Callable[[int, int], None]) -> bool:
+    def each(
+        self, now: int, find: Callable[[int, int], list[tuple[int, int]]], work: Callable[[int, int], None]
+    ) -> bool:
         """Work on the rows due now, each in a transaction of its account and its followers; whether more are left.
 
-        `work` gets the row's seq, and the time.
+        `find` gets the time and how many are wanted at most, and returns them after their accounts. `work` gets the
+        row's seq, and the time.
         """
         now_s = clock.monotonic_s()
         # A row that was not tried again for this long is no longer due, or deleted.

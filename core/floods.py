@@ -1,7 +1,5 @@
 """Pausing an alert whose address is flooded, and telling its owner."""
 
-from contextlib import suppress
-
 from core import recording
 from models import Alert
 from process import clock
@@ -10,26 +8,16 @@ from store.database import WriteFailed, transaction
 from store.senders import Webhook
 from wire.notification import Content
 
-_unwritten: dict[int, tuple[Webhook, int]] = {}  # by alert: floods whose pause could not be written
-
 
 def pause(webhook: Webhook, requests: int) -> None:
-    """Make the alert inactive after so many requests within a minute, and tell its owner; later if writing fails."""
-    if webhook.alert_seq in _unwritten:
-        return
+    """Make the alert inactive after so many requests within a minute, and tell its owner.
+
+    If that cannot be written, the next request of the flood tries again.
+    """
     try:
         _pause(webhook, requests)
     except WriteFailed as error:
         log_fault("The pause of a flooded alert could not be written", error)
-        _unwritten[webhook.alert_seq] = (webhook, requests)
-
-
-def write_pauses(now: int) -> None:
-    """Write the pauses that could not be written when the floods came."""
-    for alert_seq, (webhook, requests) in list(_unwritten.items()):
-        with suppress(WriteFailed):
-            _pause(webhook, requests)
-            del _unwritten[alert_seq]
 
 
 def _pause(webhook: Webhook, requests: int) -> None:

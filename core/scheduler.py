@@ -15,7 +15,6 @@ from core import (
     channels,
     devices,
     digests,
-    floods,
     health_ping,
     heartbeat_checks,
     mails,
@@ -73,7 +72,6 @@ TIMED = (
 )
 RECORDS = (
     Job("look after writes", look_after_writes),
-    Job("write the pauses of flooded alerts", floods.write_pauses),
     Job("tell what changed during a maintenance", maintenance.tell_ended),
     Job("release held notifications", digests.release_due),
     Job("settle expired notifications", retries.settle_expired),

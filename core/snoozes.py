@@ -7,11 +7,10 @@ from typing import Any
 
 from core import digest_text, scheduled
 from core.attempts import is_expired
+from core.backoff import Backoff
 from core.buttons import LIFE_MS
-from core.pieces import BUDGET_S, ROWS
 from core.plans import history_begin
 from process import clock
-from process.faults import log_fault
 from store import alarms, buttons, deliveries, held_notifications, notifications
 from store import snoozes as stored
 from store.database import transaction
@@ -23,6 +22,8 @@ from wire.validation import checked_seconds, only_known
 
 MIN_FOR_S, MAX_FOR_S = 60, 604_800
 SNOOZED = "It was snoozed before this device had it."
+
+_backoff = Backoff("A snoozed notification could not be pushed again")
 
 
 def checked(sent: dict[str, Any]) -> int:
@@ -77,20 +78,12 @@ def _is_done(entry: Entry) -> bool:
 
 def release_due(now: int) -> bool:
     """Push what was snoozed until now again, of the accounts in turn; returns whether more is left."""
-    found, ends_s = stored.due(now, ROWS), clock.monotonic_s() + BUDGET_S
-    for account_seq, seq in found:
-        if clock.monotonic_s() >= ends_s:
-            return True
-        try:
-            with transaction(account_seq):
-                _release(seq, clock.now_ms())
-        except Exception as error:  # the others must not wait for this one
-            log_fault("A snoozed notification could not be pushed again", error)
-    return len(found) == ROWS
+    return _backoff.each(now, stored.due, _release)
 
 
-def _release(seq: int, now: int) -> None:
+def _release(seq: int, _: int) -> None:
     """Deliver it again unless it is done with, or another process was faster; call inside `transaction()`."""
+    now = clock.now_ms()
     if not stored.end(seq, now):
         return
     notification = notifications.one(seq)

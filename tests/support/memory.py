@@ -6,7 +6,6 @@ import app
 from core import (
     batches,
     firing,
-    floods,
     heartbeat_checks,
     new_passwords,
     ntfy_wakeup,
@@ -15,6 +14,7 @@ from core import (
     push_slots,
     recent_requests,
     retries,
+    snoozes,
     storage,
 )
 from models import ApiKey
@@ -29,7 +29,6 @@ def open_service(application, settings):
     app.open_service(application, settings)
     for kept in (
         ApiKey._used,
-        floods._unwritten,
         new_passwords._asked,
         proxies._unlisted,
         pruning._passed,
@@ -40,6 +39,7 @@ def open_service(application, settings):
         storage._payloads,
         heartbeat_checks._backoff._waits,
         firing.backoff._waits,
+        snoozes._backoff._waits,
     ):
         kept.clear()
     proxies._is_listed.cache_clear()

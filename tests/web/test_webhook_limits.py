@@ -4,8 +4,6 @@ from unittest.mock import ANY
 
 import pytest
 
-from models import Alert
-from store.database import WriteFailed
 from tests.support.accounts import account_set
 from tests.support.rows import each
 from tests.support.times import DAY_S
@@ -123,50 +121,6 @@ def test_a_paused_alert_stays_paused_and_gets_no_second_notice(service, owner, z
     service.work()
     assert the_alert(owner)["isActive"] is False
     assert [notice["status"] for notice in notices(owner)] == ["delivered"]
-
-
-@pytest.fixture
-def unwritable(monkeypatch):
-    """The names of alerts whose pause cannot be written."""
-    pause, names = Alert.pause, {"Zebra crossing"}
-
-    def pause_if_it_can(alert_seq, *more):
-        if Alert.get_by_id(alert_seq).name in names:
-            raise WriteFailed("database is locked")
-        return pause(alert_seq, *more)
-
-    monkeypatch.setattr(Alert, "pause", pause_if_it_can)
-    return names
-
-
-def test_a_pause_that_still_cannot_be_written_is_logged_no_more_and_holds_up_no_other(
-    service, owner, zebra, low, unwritable, caplog
-):
-    unwritable.add("Other")
-    burst(zebra, 80)
-    burst(service.alert(name="Other"), 80)
-    assert caplog.text.count("The pause of a flooded alert could not be written") == 1  # of an outage, one
-    caplog.clear()
-    unwritable.remove("Other")
-    service.work()
-    assert {one["name"]: one["isActive"] for one in owner.get("/alerts").json["alerts"]} == {
-        "Zebra crossing": True,
-        "Other": False,
-    }
-    assert caplog.text == ""
-
-
-def test_an_alert_whose_pause_was_written_late_is_paused_by_the_next_flood_too(
-    service, owner, zebra, low, unwritable, moved_clock
-):
-    burst(zebra, 80)
-    unwritable.clear()
-    service.work()
-    assert the_alert(owner)["isActive"] is False
-    moved_clock.advance(1)
-    zebra.set("--active")
-    burst(zebra, 80)
-    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 2)
 
 
 def test_threads_that_flood_at_once_make_one_notice(service, owner, zebra, low):
