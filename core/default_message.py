@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from core import cards
 from core.value_text import cut, scalar_text
 from wire.errors import Refused
-from wire.notification import image_address, web_address
+from wire.notification import Content, image_address, web_address
 from wire.strict_json import Number, parse_embedded
 
 TITLE_FIELDS = ("title", "subject", "summary", "name", "alertname", "event")
@@ -38,17 +38,8 @@ NO_WORDS = re.compile(r"\{\s*\"|\[\s*\{|data:[\w/]+;base64")  # JSON, or a file 
 Payload = dict[str, Any]
 
 
-class DefaultMessage(NamedTuple):
-    """Title, body, link and picture of an event. An empty title stands for the alert's name."""
-
-    title: str
-    body: str
-    url: str | None
-    image: str | None = None
-
-
-def default_message(payload: Payload, name: str) -> DefaultMessage:
-    """The message of an event for an alert with that name."""
+def default_message(payload: Payload, name: str) -> Content:
+    """Title, body, link and picture of an event for an alert with that name. An empty title stands for the name."""
     path, event = _unwrapped(_read(payload))
     top = _lowered(event)
     card = cards.read(top)
@@ -68,7 +59,7 @@ def default_message(payload: Payload, name: str) -> DefaultMessage:
     if not text.strip() or text == title:
         lines = [] if card else _lines(event, (title, url, image), path)
         text = "\n".join(lines) or (name if title and title != name else NO_TEXT)
-    return DefaultMessage(title, text, url, image)
+    return Content(title, text, url=url, image=image)
 
 
 def _from_below(path: str, event: Payload, title: str, text: str) -> tuple[str, str]:

@@ -134,7 +134,7 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         "priority": str(beat.priority),
     }
     pings = newest_pings(beat.seq)
-    record = uptime.record_of(beat, pings, clock.now_ms())
+    record = uptime.records(beat.account_seq, [beat], clock.now_ms())[beat.seq]
     oldest_first = zip(pings[::-1], record.outcomes, record.run_times, record.late_by, strict=False)
     listed = list(oldest_first)[::-1]
     return render_template(

@@ -173,7 +173,6 @@ ADD_PING = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at)
 NEWEST_PINGS = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
 )
-CHANGES = "SELECT state, changed_at FROM heartbeat_change WHERE heartbeat_seq = ? ORDER BY seq"
 MOMENTS = (
     "SELECT p.heartbeat_seq, p.kind, p.received_at, 0 AS is_change, p.seq FROM ping p"
     " JOIN heartbeat h ON h.seq = p.heartbeat_seq WHERE h.account_seq = :account"
@@ -196,11 +195,6 @@ def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
 def newest_pings(heartbeat_seq: int) -> list[KeptPing]:
     """The kept pings of a heartbeat, newest first."""
     return NEWEST_PINGS.all((heartbeat_seq,))
-
-
-def changes(heartbeat_seq: int) -> list[tuple[str, int]]:
-    """The kept changes of its state, oldest first: the state and since when."""
-    return run(CHANGES, (heartbeat_seq,)).fetchall()
 
 
 def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
