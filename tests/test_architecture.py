@@ -1,4 +1,7 @@
-"""How the code is built: which module imports which, what each may know, and the size of functions."""
+"""How the code is built: which module imports which, what each may know, and the size of functions.
+
+What is imported where it is used alone, and who reads the clock and the environment, ruff holds (pyproject.toml).
+"""
 
 import ast
 import re
@@ -38,7 +41,6 @@ FLOORS = (
     ("process",),
     ("wire",),
 )
-IMPORTED_LATE = ("providers.webpush_crypto",)  # modules of ours that may import what weighs much at their start
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 MUST_NOT_IMPORT = {  # what a room must not know, though it is further down
@@ -81,20 +83,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"web.websocket"},
     "redis": {"process.redis_client"},
-    "time": {"process.clock", "providers.transport"},
 }
-CLOCKS = {
-    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "localtime", "gmtime", "sleep"},
-    "datetime": {"now", "utcnow", "today"},
-    "date": {"today"},
-}
-MAY_READ_A_CLOCK = {
-    ("process.clock", "time.time_ns"),
-    ("process.clock", "time.monotonic"),
-    ("providers.transport", "time.monotonic"),
-}
-MAY_READ_THE_ENVIRONMENT = {"config", "installed", "cli.serve"}  # a folder for the settings; to pass it on
-ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 MAX_FUNCTION_LINES = 40
 MAX_FILE_LINES = 450
 
@@ -142,12 +131,6 @@ def imported(path):
 
 def packages(path):
     return {(name.partition(".")[0], line) for name, line in imported(path)}
-
-
-def taken_from(module, path):
-    """The names that the file takes from a module."""
-    found = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.module == module]
-    return {alias.name for node in found for alias in node.names}
 
 
 def functions(path):
@@ -214,35 +197,6 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known = set(sys.stdlib_module_names) | {module.partition(".")[0] for module in MODULES}
     known |= {*MAY_IMPORT, "certifi", "itsdangerous", "jinja2", "limits", "markupsafe"}
     assert {name for name, _ in packages(path)} - known == set()
-
-
-@every_file
-def test_the_environment_is_read_in_config_alone(path):
-    reads = [
-        named(path, node)
-        for node in nodes_of(path)
-        if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT)
-        and (isinstance(node.value, ast.Name) and node.value.id == "os")
-    ]
-    reads += taken_from("os", path) & ENVIRONMENT
-    assert reads == [] or module_of(path) in MAY_READ_THE_ENVIRONMENT
-
-
-@every_file
-def test_the_time_is_read_in_one_place(path):
-    read = {
-        (module_of(path), f"{node.value.id}.{node.attr}")
-        for node in nodes_of(path)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.attr in CLOCKS.get(node.value.id, ())
-    }
-    assert read - MAY_READ_A_CLOCK == set()
-
-
-@every_file
-def test_no_clock_is_imported_by_its_function(path):
-    assert taken_from("time", path) == set()
 
 
 @every_file
@@ -328,21 +282,6 @@ def test_every_transaction_names_the_accounts_whose_rows_it_writes(path):
 def test_the_check_of_transactions_finds_transactions():
     found = {module_of(path) for path in FILES if list(transactions(path))}
     assert {"cli.accounts", "models", "core.delivery", "store.database", "store.server_notes"} <= found
-
-
-@pytest.mark.parametrize(
-    "module", ["pycurl", "cryptography", "jwt", "pyfcm", "segno", "yaml", "redis", "markdown_it", *IMPORTED_LATE]
-)
-def test_heavy_modules_are_imported_on_demand(module):
-    at_start = {
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in FILES
-        for node in tree_of(path).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and module_of(path) not in IMPORTED_LATE
-        and module in {name for name, line in imported(path) if line == node.lineno}
-    }
-    assert at_start == set()
 
 
 @every_file
