@@ -133,82 +133,75 @@ def test_a_database_elsewhere_leaves_the_data_directory_where_it_was():
 # --- wrong values -------------------------------------------------------------------------------------------
 
 
-WRONG = [
-    *(("HOST", value) for value in ("a b", "127.0.0.1/8", "http://127.0.0.1", "unix:/tmp/x", "bell_1")),
-    *(("PORT", value) for value in ("0", "65536", "-1", "80.0", "8e3", "0x50", " 80", "http", "８０", "9" * 400)),
-    *(("WEB_CONCURRENCY", value) for value in ("0", "65", "auto", "-1")),
-    *(("REDIS_TLS_VERIFY", value) for value in ("no", "2", "none")),
-    *(("THREADS", value) for value in ("0", "-4", "many", "1.5", "100000")),
-    *(
-        ("BASE_URL", value)
-        for value in ("bell.example.org", "ftp://bell.example.org", "https://", "/app", "https:bell")
-    ),
-    *(
-        ("BASE_URL", value)
-        for value in ("https://bell.example.org/app", "https://bell.example.org?a=b", "https://[::1")
-    ),
-    *(("BASE_URL", value) for value in ("https://bell.example.org:port", "https://bell.example.org:99999")),
-    *(("BASE_URL", value) for value in ("https://bell example.org", "https://bell.example.org#top")),
-    *(("FORWARDED_ALLOW_IPS", value) for value in ("proxy", "10.0.0.1 10.0.0.2", "10.0.0.1/8", "10.0.0.256", "**")),
-    *(
-        ("WEBPUSH_HOSTS", value)
-        for value in ("*", "a b", "*.", "ftp://a", "https://a/path", "push_1", "a.*.b", "a:1")
-    ),
-    *((name, "api.push.apple.com") for name in ("APNS_URL", "FCM_URL")),
-    *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/", "c" * 256)),
-    *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
-    *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
-    *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
-    *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
-    *(("FIRST_ACCOUNT", value) for value in ("you", "you.example.org", "yoü", "a b")),
-    *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
-]
+WRONG = {
+    "HOST": ["a b", "127.0.0.1/8", "http://127.0.0.1", "unix:/tmp/x", "bell_1"],
+    "PORT": ["0", "65536", "-1", "80.0", "8e3", "0x50", " 80", "http", "８０", "9" * 400],
+    "WEB_CONCURRENCY": ["0", "65", "auto", "-1"],
+    "REDIS_TLS_VERIFY": ["no", "2", "none"],
+    "THREADS": ["0", "-4", "many", "1.5", "100000"],
+    "BASE_URL": [
+        *("bell.example.org", "ftp://bell.example.org", "https://", "/app", "https:bell", "https://bell example.org"),
+        *(f"https://bell.example.org{end}" for end in ("/app", "?a=b", ":port", ":99999", "#top")),
+        "https://[::1",
+    ],
+    "FORWARDED_ALLOW_IPS": ["proxy", "10.0.0.1 10.0.0.2", "10.0.0.1/8", "10.0.0.256", "**"],
+    "WEBPUSH_HOSTS": ["*", "a b", "*.", "ftp://a", "https://a/path", "push_1", "a.*.b", "a:1"],
+    "APNS_URL": ["api.push.apple.com"],
+    "FCM_URL": ["api.push.apple.com"],
+    "SSL_CERT_FILE": ["/nowhere/ca.pem", "/", "c" * 256],
+    "MAX_BODY_BYTES": ["0", "-1", "1MB", "1e6", "1_000_000"],
+    "NTFY_UPSTREAM": ["ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on"],
+    "COMPATIBILITY": ["1", "yes", "ntfy"],
+    "LOG_LEVEL": ["loud", "20", "info,debug"],
+    "FIRST_ACCOUNT": ["you", "you.example.org", "yoü", "a b"],
+    "PRINT_SETUP_LINK": ["yes", "2", "true"],
+}
 
 
-@each("name, value", WRONG)
+def values_of(settings):
+    """The name of each setting with each of its values."""
+    return [(name, value) for name, values in settings.items() for value in values]
+
+
+@each("name, value", values_of(WRONG))
 def test_a_wrong_value_is_refused_with_its_name_the_value_and_the_allowed_ones(name, value):
     said = refusal(**{name: value})
     (variable,) = (one for one in config.variables() if one.name == name)
     assert name in said and value in said and variable.takes in said
 
 
-SECRETS = [
-    ("DATABASE_URL", "postgres://user:hunter2pw/@db.example.org/bell"),
-    ("DATABASE_URL", "mysql://hunter2pw"),
-    ("DATABASE_URL", "hunter2pw"),
-    ("DATABASE_URL", "SQLITE:///hunter2pw"),
-    ("DATABASE_URL", "sqlite://hunter2pw"),
-    ("DATABASE_URL", "sqlite:/hunter2pw"),
-]
+SECRETS = {
+    "DATABASE_URL": [
+        *("postgres://user:hunter2pw/@db.example.org/bell", "mysql://hunter2pw", "hunter2pw", "SQLITE:///hunter2pw"),
+        *("sqlite://hunter2pw", "sqlite:/hunter2pw", "sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"),
+    ],
+    "HEARTBEAT_URL": [
+        *("hunter2pw", "ftp://a/hunter2pw", "http:///hunter2pw", "http://a b/hunter2pw", "http://a:0/hunter2pw"),
+        *("http://[::1/hunter2pw", "http://a:x/hunter2pw"),
+    ],
+    "METRICS_TOKEN": ["hunter2pw"],
+    "REDIS_URL": [
+        *("hunter2pw", "hunter2pw:6379", "http://hunter2pw", "redis://", "redis://:hunter2pw@", "REDIS://hunter2pw"),
+        *("redis://hunter2pw:x", "redis://hunter2pw:0", "redis://hunter2pw/zero", "redis://hunter2pw/1/2"),
+        *("redis://hunter2pw?socket_timeout=9", "redis://hunter2pw#1", "redis://hunter2pw a", "unix:///hunter2pw"),
+    ],
+    "SMTP_URL": [
+        *("mail.example.org", "http://mail", "smtp://", "smtp://mail:0", "smtp://mail:x", "smtp://mail/path"),
+        *("smtp://mail?x=1", "smtp://mail#x", "smtp://ma il", "smtp://u:hunter2pw@ma\nil", "smtp://[::1"),
+    ],
+}
 
 
-@each("name, value", SECRETS)
+@each("name, value", values_of(SECRETS))
 def test_a_wrong_secret_is_refused_with_the_allowed_form_and_never_its_value(name, value):
-    said = refusal(**{name: value})
-    assert name in said and "sqlite:////absolute" in said
-    assert "hunter2pw" not in said and "user" not in said
+    (variable,) = (one for one in config.variables() if one.name == name)
+    assert refusal(**{name: value}) == f"{name} is not understood: it takes {variable.takes}."
 
 
 def test_settings_are_shown_without_their_secrets():
     secrets = {"SECRET_KEY": "hunter2pw", "METRICS_TOKEN": "hunter2pw" * 2, "HEARTBEAT_URL": "https://a/hunter2pw"}
     server = {"DATABASE_URL": "postgresql://u:hunter2pw@db/bell", "REDIS_URL": "redis://:hunter2pw@db"}
     assert "hunter2pw" not in repr(config.load(secrets | server))
-
-
-@each("address", ["", "ftp://a/", "http:///", "http://a b/", "http://a:0/", "http://[::1/", "http://a:x/"])
-def test_an_invalid_url_is_refused_without_being_shown(address):
-    said = refusal(HEARTBEAT_URL=f"{address}hunter2pw")
-    assert said == "HEARTBEAT_URL is not understood: it takes an http or https address."
-
-
-def test_a_token_that_is_too_short_is_refused_without_being_shown():
-    said = refusal(METRICS_TOKEN="hunter2pw")
-    assert said == "METRICS_TOKEN is not understood: it takes at least 16 visible ASCII characters."
-
-
-@each("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
-def test_a_database_url_that_names_no_file_is_refused(value):
-    assert "DATABASE_URL" in refusal(DATABASE_URL=value)
 
 
 def test_a_password_within_the_base_url_is_refused_without_being_shown():
@@ -248,19 +241,6 @@ REDIS_URLS = [
 @each("url", REDIS_URLS)
 def test_the_address_of_a_redis_is_understood(url):
     assert redis_address(url) == url
-
-
-@each(
-    "url",
-    [
-        *("hunter2pw", "hunter2pw:6379", "http://hunter2pw", "redis://", "redis://:hunter2pw@", "REDIS://hunter2pw"),
-        *("redis://hunter2pw:x", "redis://hunter2pw:0", "redis://hunter2pw/zero", "redis://hunter2pw/1/2"),
-        *("redis://hunter2pw?socket_timeout=9", "redis://hunter2pw#1", "redis://hunter2pw a", "unix:///hunter2pw"),
-    ],
-)
-def test_an_invalid_redis_url_is_refused_without_being_shown(url):
-    said = refusal(REDIS_URL=url)
-    assert said.startswith("REDIS_URL is not understood: it takes redis://") and "hunter2pw" not in said
 
 
 # --- several that are wrong ---------------------------------------------------------------------------------
