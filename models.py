@@ -332,16 +332,12 @@ class Device(Model):
     NOTE_FETCHED = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
     NOTE_DELIVERED = f"{NOTE_FETCHED} AND token = ?"
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
-    ACTIVE = Query(
+    # The account's devices that are not removed, to push to.
+    active = Query(
         ActiveDevice,
         f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL"
         " AND confirm_by IS NULL",
-    )
-
-    @classmethod
-    def active(cls, account_seq: int) -> list[ActiveDevice]:
-        """The account's devices that are not removed, to push to."""
-        return cls.ACTIVE.all((account_seq,))
+    ).all
 
     @classmethod
     def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":

@@ -31,7 +31,7 @@ def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
 
 def look_at_ends(now: int) -> bool:
     """Tell owners of keys that expire within seven days, and revoke those that have; whether more are left."""
-    ending = key_limits.untold(now, TOLD_BEFORE_MS, MOST_AT_ONCE)
+    ending = key_limits.untold(now=now, before=TOLD_BEFORE_MS, limit=MOST_AT_ONCE)
     for key in ending:
         _tell(key, now)
     expired = key_limits.expired(now, MOST_AT_ONCE)

@@ -99,7 +99,7 @@ def _to_answer(account: Account, now: int) -> Iterator[Need]:
         why = f"repeated {times}" if alarm.repeats else ""
         yield Need("alarm", bare(alarm.title), cut(alarm.body, MAX_TEXT), why, alarm.created_at, (alarm.id,))
     since = max(now - LIFE_MS, history_begin(account.plan, now))
-    for one in buttons.open_questions(account.seq, since, now, MAX_QUESTIONS):
+    for one in buttons.open_questions(account=account.seq, since=since, now=now, limit=MAX_QUESTIONS):
         yield Need("question", bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
 
 

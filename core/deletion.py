@@ -90,7 +90,9 @@ def _delete_rest(account_seq: int) -> bool:
     with transaction(EVERYBODY, account_seq):
         stored_people.end_access(account_seq)
         _delete_rows(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
-        custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
+        custom_metrics.remove(
+            account_seq, custom_metrics.of_project(account=account_seq, project=None, metric=None, limit=ROWS)
+        )
         if any(delete_some(account_seq, ROWS) == ROWS for delete_some in DELETE_SOME):
             return True
         stored_people.delete_rest(account_seq)
@@ -141,7 +143,7 @@ def _delete_rows(account_seq: int, seqs: list[int]) -> None:
 
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:
     def piece() -> int:
-        places = custom_metrics.of_project(account_seq, project_id, metric_id, ROWS)
+        places = custom_metrics.of_project(account=account_seq, project=project_id, metric=metric_id, limit=ROWS)
         with transaction(account_seq):
             custom_metrics.remove(account_seq, places)
         return len(places)

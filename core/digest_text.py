@@ -19,7 +19,7 @@ MAX_LINES = MAX_DIGEST_BYTES // MIN_LINE_CHARACTERS
 
 def digest_of(oldest: list[int], count: int, highest: int) -> Content:
     """The digest of `count` notifications, whose oldest have these seqs, with the highest of their priorities."""
-    body = digest_body(held_notifications.texts(oldest, MAX_DIGEST_BYTES + 1), count)
+    body = digest_body(held_notifications.texts(seqs=oldest, length=MAX_DIGEST_BYTES + 1), count)
     title = f"{count} notification{'' if count == 1 else 's'}"
     return Content(title, body, priority=given_priority(highest)).prefixed()
 

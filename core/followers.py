@@ -63,7 +63,7 @@ def _subject(account_seq: int, what: str, id_: str) -> Subject:
 
 def followed(account: Account, now: int) -> list[Followed]:
     """What the account follows, or is invited to follow."""
-    return stored.followed(account.seq, account.email, now - INVITATION_LIFE_MS)
+    return stored.followed(account=account.seq, email=account.email, since=now - INVITATION_LIFE_MS)
 
 
 def find_followed(account: Account, id_: str, now: int) -> Followed:

@@ -186,7 +186,7 @@ def _seq(account: Account, what: str, id_: str) -> int:
 
 
 def _followed(account: Account) -> list[Followed]:
-    return followers.followed(account.seq, account.email, since=AFTER_ALL)
+    return followers.followed(account=account.seq, email=account.email, since=AFTER_ALL)
 
 
 def subject_words(one: ListedMute) -> str:

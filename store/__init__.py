@@ -1,7 +1,8 @@
 """The database: every query, and the one way to write.
 
 What writes is called inside `transaction()`, unless it begins one itself: outside, the engines refuse it. The queries
-of frequent requests are constant SQL. Callers pass the time: nothing here reads a clock, a setting or a request.
+of frequent requests are constant SQL: `name = Query(row type, statement).all` is called with the statement's values.
+Callers pass the time: nothing here reads a clock, a setting or a request.
 """
 
 import sys

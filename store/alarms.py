@@ -71,22 +71,25 @@ BEGIN = (
     " WHERE n.seq = alarm.notification_seq AND alarm.state = 'waiting' AND alarm.ends_at IS NULL"
     " AND alarm.notification_seq IN (SELECT value FROM json_each(:seqs))"
 )
-FIND = Query(
+# The alarm of a notification that repeats, or did, or was acknowledged.
+find = Query(
     Alarm,
     f"SELECT {columns(Alarm, 'a', device='d.name', by='o.email')} FROM alarm a LEFT JOIN device d"
     " ON d.seq = a.device_seq LEFT JOIN account o ON o.seq = a.by_account_seq WHERE a.notification_seq = ?",
-)
-WAITING = Query(
+).first
+# The account's notifications that repeat now, the oldest first; without those that are snoozed.
+waiting = Query(
     WaitingAlarm,
     f"SELECT {columns(WaitingAlarm, 'n', repeats='a.repeats')} FROM alarm a"
     " JOIN notification n ON n.seq = a.notification_seq"
     " WHERE a.account_seq = ? AND a.state = 'waiting' AND a.ends_at IS NOT NULL"
     " AND NOT EXISTS (SELECT 1 FROM snooze WHERE notification_seq = n.seq AND until IS NOT NULL) ORDER BY n.seq",
-)
-DUE = Query(
+).all
+# The alarms with a push that is due, the longest due first.
+due = Query(
     DueAlarm,
     f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? AND account_seq {OF_ENABLED} ORDER BY next_at",
-)
+).all
 CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
 PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name", "by": "o.email"}
 CLAIMED = Query(
@@ -152,22 +155,7 @@ def begin_anew(notification_seq: int) -> None:
     run("UPDATE alarm SET ends_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
 
 
-def find(notification_seq: int) -> Alarm | None:
-    """The alarm of a notification that repeats, or did, or was acknowledged."""
-    return FIND.first((notification_seq,))
-
-
-def waiting(account_seq: int) -> list[WaitingAlarm]:
-    """The account's notifications that repeat now, the oldest first; without those that are snoozed."""
-    return WAITING.all((account_seq,))
-
-
 # --- pushing ---
-
-
-def due(now: int) -> list[DueAlarm]:
-    """The alarms with a push that is due, the longest due first."""
-    return DUE.all((now,))
 
 
 def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
@@ -176,7 +164,7 @@ def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm,
     Without those that another process took, or whose state changed, since they were found to be due.
     """
     taken = [one for one in due if run(CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
-    found = [(CLAIMED.first((one.notification_seq,)), one.next_at) for one in taken]
+    found = [(CLAIMED.first(one.notification_seq), one.next_at) for one in taken]
     return [(alarm, due_at) for alarm, due_at in found if alarm]  # the account may be disabled
 
 

@@ -17,7 +17,10 @@ PUT_PAYLOAD = (
     "INSERT INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?) ON CONFLICT (alert_seq)"
     " DO UPDATE SET payload = excluded.payload, received_at = excluded.received_at"
 )
-FIND_PAYLOAD = Query(KeptPayload, f"SELECT {columns(KeptPayload, 'p')} FROM alert_payload p WHERE alert_seq = ?")
+# The last payload of the alert, if it was kept.
+find_payload = Query(
+    KeptPayload, f"SELECT {columns(KeptPayload, 'p')} FROM alert_payload p WHERE alert_seq = ?"
+).first
 PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
     " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
@@ -27,11 +30,6 @@ PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
 def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
     """Replace the kept payload."""
     run_later(PUT_PAYLOAD, (alert_seq, payload, now))
-
-
-def find_payload(alert_seq: int) -> KeptPayload | None:
-    """The last payload of the alert, if it was kept."""
-    return FIND_PAYLOAD.first((alert_seq,))
 
 
 def forget_payload(alert_seq: int) -> None:

@@ -44,12 +44,13 @@ class OpenQuestion(NamedTuple):
 COLUMNS = ("token_hash", "notification_seq", "device_seq", "position", "expires_at")
 OF_COPY = "(SELECT subject_seq FROM notification_copy WHERE notification_seq = n.seq AND what = 'alert')"
 OF_NOTIFICATION = {"content": columns(Content, "n"), "alert_seq": f"coalesce(n.alert_seq, {OF_COPY})"}
-PRESSED = Query(
+# The button with this token, if it has not expired and the owner has not removed its device.
+pressed = Query(
     PressedButton,
     f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', **OF_NOTIFICATION)}"
     " FROM button b JOIN notification n ON n.seq = b.notification_seq JOIN device d ON d.seq = b.device_seq"
     f" WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed' AND n.account_seq {OF_ENABLED}",
-)
+).first
 EXPIRED = (
     "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
     " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq"
@@ -60,19 +61,21 @@ PUT_FIRST_ANSWER = (
     " ON CONFLICT (notification_seq) DO NOTHING"
 )
 OF_DEVICE = {"device_id": "CASE WHEN r.by_account_seq IS NULL THEN d.id END", "device_name": "d.name"}
-ANSWER = Query(
+# The answer to the notification, if there is one.
+answer_to = Query(
     GivenAnswer,
     f"SELECT {columns(GivenAnswer, 'r', **OF_DEVICE, by='o.email')} FROM answer r LEFT JOIN device d"
     " ON d.seq = r.device_seq LEFT JOIN account o ON o.seq = r.by_account_seq WHERE r.notification_seq = ?",
-)
-OPEN_QUESTIONS = Query(
+).first
+# The oldest questions since then that wait for an answer, without alarms that wait or are acknowledged.
+open_questions = Query(
     OpenQuestion,
     f"SELECT {columns(OpenQuestion, 'n')} FROM notification n WHERE n.account_seq = :account"
     f" AND n.created_at >= :since AND {IS_OPEN_QUESTION}"
     " AND (n.deliver_at IS NULL OR n.status <> 'held') AND (n.expires_at IS NULL OR n.expires_at > :now)"
     " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('waiting', 'acknowledged'))"
     " ORDER BY n.created_at LIMIT :limit",
-)
+).all
 IS_ANSWERED = (
     "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
     " WHERE notification_seq = n.seq AND acknowledged_at IS NOT NULL) FROM notification n WHERE seq = ?"
@@ -92,11 +95,6 @@ def extend(notification_seq: int, expires_at: int) -> None:
     run(statement, (expires_at, notification_seq, expires_at))
 
 
-def pressed(token_hash: bytes, now: int) -> PressedButton | None:
-    """The button with this token, if it has not expired and the owner has not removed its device."""
-    return PRESSED.first((token_hash, now))
-
-
 def expired(now: int, limit: int) -> list[tuple[int, int]]:
     """The notifications of at most `limit` buttons that have expired: the account of each, and its seq."""
     return run(EXPIRED, (now, limit)).fetchall()
@@ -112,16 +110,6 @@ def put_first_answer(
 ) -> bool:
     """Keep the answer, of another account if it is named, if it is the first; returns whether it is."""
     return run(PUT_FIRST_ANSWER, (notification_seq, position, now, device_seq, by_account_seq)).rowcount > 0
-
-
-def answer_to(notification_seq: int) -> GivenAnswer | None:
-    """The answer to the notification, if there is one."""
-    return ANSWER.first((notification_seq,))
-
-
-def open_questions(account_seq: int, since: int, now: int, limit: int) -> list[OpenQuestion]:
-    """The oldest questions since then that wait for an answer, without alarms that wait or are acknowledged."""
-    return OPEN_QUESTIONS.all({"account": account_seq, "since": since, "now": now, "limit": limit})
 
 
 def is_answered(notification_seq: int) -> bool | None:

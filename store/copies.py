@@ -68,7 +68,7 @@ def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject
 
 def group(seqs: Iterable[int]) -> list[Member]:
     """These notifications, and all others of their groups."""
-    return GROUP.all({"seqs": list(seqs)})
+    return GROUP.all(seqs=list(seqs))
 
 
 def writing(account_seq: int, seqs: Iterable[int]) -> AbstractContextManager[None]:
@@ -100,7 +100,7 @@ def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -
 
 def waiting(original_seqs: Iterable[int]) -> list[Member]:
     """The copies of these notifications that repeat or are held."""
-    return WAITING.all({"seqs": list(original_seqs)})
+    return WAITING.all(seqs=list(original_seqs))
 
 
 def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:

@@ -164,12 +164,13 @@ OLDER = Query(
     " AND m.timestamp <= :before AND (m.timestamp < :before OR m.seq < :seq)"
     " ORDER BY s.project_id, s.metric_id LIMIT :limit",
 )
-OF_PROJECT = Query(
+# Some values of a `metric`, of a whole `project` (no `metric`), or of the `account` (nor `project`).
+of_project = Query(
     Place,
     f"SELECT {PLACE} {OF_ACCOUNT}"
     " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
     " LIMIT :limit",
-)
+).all
 SIZE = f"{NUMBERS_BYTES} + {size('metric_name', 'unit', 'metadata')}"
 REMOVE = f"DELETE FROM metric WHERE seq IN {THESE} RETURNING {SIZE}"
 REMOVE_EMPTY = (
@@ -181,15 +182,15 @@ REMOVE_EMPTY = (
 
 def latest(account_seq: int, series: tuple[str, str], since: int, now: int) -> MetricValue | None:
     """The latest value from `since` up to now; if all are in the future, the last of these."""
-    found = LATEST.first(_of(account_seq, series, since=since, until=now))
-    return found or LATEST.first(_of(account_seq, series, since=now, until=AFTER_ALL))
+    found = LATEST.first(**_of(account_seq, series, since=since, until=now))
+    return found or LATEST.first(**_of(account_seq, series, since=now, until=AFTER_ALL))
 
 
 def buckets(
     account_seq: int, series: tuple[str, str], since: int, until: int, width: int, limit: int
 ) -> list[Bucket]:
     """The newest values from `since` to `until`, at most `limit`, in the parts of `width` ms that have any."""
-    return BUCKETS.all(_of(account_seq, series, since=since, until=until, width=width, limit=limit))
+    return BUCKETS.all(**_of(account_seq, series, since=since, until=until, width=width, limit=limit))
 
 
 def samples(account_seq: int, series: tuple[str, str], since: int, width: int, parts: int) -> list[tuple[int, float]]:
@@ -205,7 +206,7 @@ def extent(account_seq: int, series: tuple[str, str], since: int, until: int) ->
 
 def newest(account_seq: int, series: tuple[str, str], since: int, until: int, limit: int) -> list[TimedValue]:
     """The newest values from `since` to `until`, at most `limit`, oldest first."""
-    return NEWEST.all(_of(account_seq, series, since=since, until=until, limit=limit))[::-1]
+    return NEWEST.all(**_of(account_seq, series, since=since, until=until, limit=limit))[::-1]
 
 
 def in_pieces(
@@ -240,12 +241,7 @@ def oldest(account_seq: int, since: int, place: int) -> tuple[int, int]:
 
 def older(account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
     """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
-    return OLDER.all(_of(account_seq, begin, before=before[0], seq=before[1], limit=limit))
-
-
-def of_project(account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
-    """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
-    return OF_PROJECT.all({"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit})
+    return OLDER.all(**_of(account_seq, begin, before=before[0], seq=before[1], limit=limit))
 
 
 def remove(account_seq: int, places: Sequence[Place]) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import THESE, run, run_later, select_number, select_numbers, select_text, transaction
+from store.database import THESE, run, run_later, select_number, select_numbers, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
 from store.rows import Query, columns
@@ -52,18 +52,22 @@ class DueDevice(NamedTuple):
 
 
 SHOWN_STATUS = f"CASE WHEN {AGAIN} THEN 'delivered' ELSE status END"
-OF_NOTIFICATION = Query(
+# The notification's deliveries, in the order in which their devices were added.
+of_notification = Query(
     Delivery,
     f"SELECT {columns(Delivery, 'p', device=columns(DeliveryDevice, 'd'), status=SHOWN_STATUS)} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq"
     " WHERE p.notification_seq = ? ORDER BY d.seq",
-)
-DEVICES_WITH = f"SELECT device_seq FROM delivery WHERE notification_seq = ? AND {HAS_IT}"
-LATEST_ON = (
+).all
+# The devices (their seqs) that have the notification.
+devices_with = Query(int, f"SELECT device_seq FROM delivery WHERE notification_seq = ? AND {HAS_IT}").all
+# The title of the newest notification that a device has, of the account's newest 500.
+latest_on = Query(
+    str,
     "SELECT n.title FROM (SELECT seq, title FROM notification WHERE account_seq = ?"
     " ORDER BY seq DESC LIMIT 500) n JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = ?"
-    f" AND {HAS_IT} ORDER BY n.seq DESC LIMIT 1"
-)
+    f" AND {HAS_IT} ORDER BY n.seq DESC LIMIT 1",
+).first
 INSERT = (
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
     " VALUES (?, ?, 'pending', 0, ?)"
@@ -81,17 +85,20 @@ WAITING = (  # the devices that have anything pending: one look-up in the index 
     " FROM waiting WHERE seq IS NOT NULL)"
 )
 NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
-DUE_DEVICES = Query(
+# The devices for which an attempt is due, the longest due first.
+due_devices = Query(
     DueDevice,
     f"{WAITING} SELECT {columns(DueDevice, 'due')} FROM (SELECT d.seq, d.account_seq, d.kind, {NEXT_DUE} AS due_at"
     " FROM waiting JOIN device d ON d.seq = waiting.seq"
     f" WHERE d.removed_at IS NULL AND d.account_seq {OF_ENABLED}) due"
     " WHERE due_at <= ? ORDER BY due_at",
-)
-OLDEST_DUE = (
+).all
+# Some notifications (their seqs) that are due on the device by then, the longest due first.
+oldest_due = Query(
+    int,
     "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
-    " ORDER BY next_attempt_at LIMIT ?"
-)
+    " ORDER BY next_attempt_at LIMIT ?",
+).all
 LEFT_BEHIND = (
     f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
     " WHERE d.removed_at IS NOT NULL"
@@ -161,16 +168,6 @@ ACCEPT = (
 )
 
 
-def of_notification(notification_seq: int) -> list[Delivery]:
-    """The notification's deliveries, in the order in which their devices were added."""
-    return OF_NOTIFICATION.all((notification_seq,))
-
-
-def latest_on(account_seq: int, device_seq: int) -> str | None:
-    """The title of the newest notification that a device has, of the account's newest 500."""
-    return select_text(LATEST_ON, (account_seq, device_seq))
-
-
 def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
     """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
     rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
@@ -205,16 +202,6 @@ def quiet_on(notification_seq: int) -> list[int]:
     return select_numbers(QUIET_ON, {"seq": notification_seq})
 
 
-def due_devices(now: int) -> list[DueDevice]:
-    """The devices for which an attempt is due, the longest due first."""
-    return DUE_DEVICES.all((now,))
-
-
-def oldest_due(device_seq: int, due_by: int, limit: int) -> list[int]:
-    """At most `limit` notifications (their seqs) due on the device by `due_by`, the longest due first."""
-    return select_numbers(OLDEST_DUE, (device_seq, due_by, limit))
-
-
 def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
     """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
 
@@ -227,7 +214,7 @@ def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[At
 def _claim(notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
     if not run(CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
         return None
-    return ATTEMPT.first((notification_seq, device_seq))
+    return ATTEMPT.first(notification_seq, device_seq)
 
 
 def answer(
@@ -292,11 +279,6 @@ def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
 def take_from_pending_digests(notification_seqs: list[int]) -> None:
     """Copy the deliveries of digests that a device has still to get to these of their notifications."""
     run(TAKE_FROM_PENDING_DIGEST, (notification_seqs,))
-
-
-def devices_with(notification_seq: int) -> list[int]:
-    """The devices (their seqs) that have the notification."""
-    return select_numbers(DEVICES_WITH, (notification_seq,))
 
 
 def forget(device_seq: int, notification_seqs: list[int]) -> None:

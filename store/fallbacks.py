@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import run, select_numbers, transaction
+from store.database import run, transaction
 from store.enabled import OF_ENABLED
 from store.notifications import HAS_IT
 from store.rows import Query, columns
@@ -44,7 +44,8 @@ DUE_ACCOUNTS = (
     f"SELECT account_seq, min(due_at) FROM fallback WHERE due_at <= ? AND account_seq {OF_ENABLED}"
     " GROUP BY account_seq"
 )
-DUE = "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND due_at <= ? LIMIT ?"
+# Some notifications (their seqs) of the account for which a fallback's time has come.
+due = Query(int, "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND due_at <= ? LIMIT ?").all
 
 
 def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
@@ -55,7 +56,7 @@ def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> Non
 
 def waiting(notification_seqs: Iterable[int], now: int) -> list[Waiting]:
     """The fallbacks that wait for these notifications."""
-    return WAITING.all({"now": now, "seqs": list(notification_seqs)})
+    return WAITING.all(now=now, seqs=list(notification_seqs))
 
 
 def remove(some: Iterable[Waiting]) -> None:
@@ -70,11 +71,6 @@ def remove(some: Iterable[Waiting]) -> None:
 def due_accounts(now: int) -> list[tuple[int, int]]:
     """The accounts with a fallback whose time has come, and since when the first one's has."""
     return run(DUE_ACCOUNTS, (now,)).fetchall()
-
-
-def due(account_seq: int, now: int, limit: int) -> list[int]:
-    """At most `limit` notifications (their seqs) of the account for which a fallback's time has come."""
-    return select_numbers(DUE, (account_seq, now, limit))
 
 
 def bring_forward(by_ms: int) -> None:

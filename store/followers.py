@@ -6,7 +6,7 @@ An invitation that nobody accepted counts from `since` on: older ones are as if 
 from typing import NamedTuple
 
 from store import subjects
-from store.database import run, select_number, select_numbers
+from store.database import run, select_number
 from store.enabled import IS_ENABLED
 from store.engine import Values
 from store.rows import Query, columns, new_id
@@ -69,13 +69,14 @@ LISTED = (
 OF_SUBJECT = Query(ListedFollower, f"{LISTED} ORDER BY f.created_at DESC, f.seq DESC")
 ONE = Query(ListedFollower, f"{LISTED} AND f.email = :email")
 OF_FOLLOWED = {"owner": "o.email", "name": subjects.NAME, "is_following": IS_FOLLOWING}
-FOLLOWED = Query(
+# What the `account` with this `email` follows, or is invited to, the newest first.
+followed = Query(
     Followed,
     f"SELECT {columns(Followed, 'f', **OF_FOLLOWED)} FROM follower f JOIN account o ON o.seq = f.account_seq"
     f"{subjects.joined('f')} WHERE f.email = :email AND (f.follower_seq = :account OR"
     f" (f.follower_seq IS NULL AND f.created_at > :since)) AND {subjects.ID} IS NOT NULL AND k.revoked_at IS NULL"
     " ORDER BY f.seq DESC",
-)
+).all
 QUIET_HOURS = f"CASE f.what WHEN 'key' THEN NULL ELSE {QUIET_HOURS_OF_ALERT} END"
 OF_FOLLOWER = {
     **{name: f"a.{name}" for name in ("email", "time_zone")},
@@ -91,7 +92,10 @@ FOLLOWERS = Query(
     " LEFT JOIN alert l ON f.what = 'alert' AND l.seq = f.subject_seq"
     " WHERE f.what = ? AND f.subject_seq = ? ORDER BY a.seq",
 )
-ACCOUNTS = "SELECT DISTINCT follower_seq FROM follower WHERE account_seq = ? AND follower_seq IS NOT NULL"
+# The accounts (their seqs) that follow anything of this owner.
+accounts_of = Query(
+    int, "SELECT DISTINCT follower_seq FROM follower WHERE account_seq = ? AND follower_seq IS NOT NULL"
+).all
 INVITE = (
     "INSERT INTO follower (id, account_seq, what, subject_seq, email, created_at) VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (what, subject_seq, email) DO UPDATE SET id = excluded.id, created_at = excluded.created_at"
@@ -118,13 +122,13 @@ THEIR_MUTES = (  # what the accounts that follow have muted of it
 def of_subject(subject: Subject, since: int) -> list[ListedFollower]:
     """The followers and the invited, newest invitation first."""
     what, seq = subject
-    return OF_SUBJECT.all({"what": what, "subject": seq, "since": since})
+    return OF_SUBJECT.all(what=what, subject=seq, since=since)
 
 
 def find_email(subject: Subject, email: str, since: int) -> ListedFollower | None:
     """The follower, or the invited, with that address."""
     what, seq = subject
-    return ONE.first({"what": what, "subject": seq, "email": email, "since": since})
+    return ONE.first(what=what, subject=seq, email=email, since=since)
 
 
 def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFollower:
@@ -172,21 +176,11 @@ def _end(account_seq: int, which: str, values: Values) -> None:
 # --- the followers' ---
 
 
-def followed(account_seq: int, email: str, since: int) -> list[Followed]:
-    """What the account with this address follows, or is invited to, the newest first."""
-    return FOLLOWED.all({"account": account_seq, "email": email, "since": since})
-
-
 def accept(seq: int, account_seq: int) -> None:
     """Let the account follow; nothing happens the second time."""
     run(ACCEPT, (account_seq, seq))
 
 
-def accounts_of(owner_seq: int) -> list[int]:
-    """The accounts (their seqs) that follow anything of this owner."""
-    return select_numbers(ACCOUNTS, (owner_seq,))
-
-
 def of_sender(subject: Subject) -> list[Follower]:
     """The accounts that follow a sender, disabled ones too."""
-    return FOLLOWERS.all(subject)
+    return FOLLOWERS.all(*subject)

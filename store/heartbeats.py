@@ -51,11 +51,15 @@ BEATS = (
     f"SELECT {columns(Beat, 'h', **{name: f'a.{name}' for name in OF_OWNER})}"
     " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
 )
-OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
+# The account's heartbeats, newest first.
+of_account = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC").all
 FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
-PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}")
-ONE = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}")
-EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
+# The heartbeat with that UUID in its address.
+pinged = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}").first
+# The heartbeat as it is now; None if it was deleted, or its account disabled.
+one = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}").first
+# The heartbeats of all accounts that have a deadline.
+expected = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL").all
 CHANGE_STATE = (
     "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
 )
@@ -87,14 +91,9 @@ def remove(seq: int) -> None:
     run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
 
 
-def of_account(account_seq: int) -> list[Beat]:
-    """The account's heartbeats, newest first."""
-    return OF_ACCOUNT.all((account_seq,))
-
-
 def find(account_seq: int, id_: str) -> Beat | None:
     """The account's heartbeat with that id, or with that UUID in its address."""
-    return FIND.first((account_seq, id_, id_))
+    return FIND.first(account_seq, id_, id_)
 
 
 def is_taken(ping_id: str) -> bool:
@@ -102,22 +101,7 @@ def is_taken(ping_id: str) -> bool:
     return select_number("SELECT count(*) FROM heartbeat WHERE ping_id = ?", (ping_id,)) != 0
 
 
-def pinged(ping_id: str) -> Beat | None:
-    """The heartbeat with that UUID in its address."""
-    return PINGED.first((ping_id,))
-
-
-def one(seq: int) -> Beat | None:
-    """The heartbeat as it is now; None if it was deleted, or its account disabled."""
-    return ONE.first((seq,))
-
-
 # --- states ---
-
-
-def expected() -> list[Beat]:
-    """The heartbeats of all accounts that have a deadline."""
-    return EXPECTED.all()
 
 
 def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down_since: int | None = None) -> bool:
@@ -170,20 +154,22 @@ class KeptPing(NamedTuple):
 
 
 ADD_PING = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
-NEWEST_PINGS = Query(
+# The kept pings of a heartbeat, newest first.
+newest_pings = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
-)
+).all
 MOMENTS = (
     "SELECT p.heartbeat_seq, p.kind, p.received_at, 0 AS is_change, p.seq FROM ping p"
     " JOIN heartbeat h ON h.seq = p.heartbeat_seq WHERE h.account_seq = :account"
     " UNION ALL SELECT c.heartbeat_seq, c.state, c.changed_at, 1, c.seq FROM heartbeat_change c"
     " JOIN heartbeat h ON h.seq = c.heartbeat_seq WHERE h.account_seq = :account ORDER BY 4, 5"
 )
-NEWEST_OUTCOME = Query(
+# The newest kept ping that says whether the job succeeded.
+newest_outcome = Query(
     KeptPing,
     f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ?"
     " AND kind IN ('success', 'fail') ORDER BY seq DESC LIMIT 1",
-)
+).first
 
 
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
@@ -192,19 +178,9 @@ def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
     keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
 
 
-def newest_pings(heartbeat_seq: int) -> list[KeptPing]:
-    """The kept pings of a heartbeat, newest first."""
-    return NEWEST_PINGS.all((heartbeat_seq,))
-
-
 def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
     """The kept pings of all the account's heartbeats, then their changes of state, each oldest first.
 
     Each has its heartbeat's seq, its kind or state, its time, whether it is a change, and its own seq.
     """
     return run(MOMENTS, {"account": account_seq}).fetchall()
-
-
-def newest_outcome(heartbeat_seq: int) -> KeptPing | None:
-    """The newest kept ping that says whether the job succeeded."""
-    return NEWEST_OUTCOME.first((heartbeat_seq,))

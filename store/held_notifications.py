@@ -98,15 +98,17 @@ OLDEST = Query(
     " ORDER BY notification_seq LIMIT ?",
 )
 LENGTH = "CAST(:length AS INTEGER)"
-TEXTS = Query(
+# The first `length` characters of the title and the body of these notifications, oldest first.
+texts = Query(
     HeldText,
     f"SELECT {columns(HeldText, 'n', title=f'substr(n.title, 1, {LENGTH})', body=f'substr(n.body, 1, {LENGTH})')}"
     " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq",
-)
+).all
 IN_DIGESTS = (
     f"FROM held h JOIN notification d ON d.seq = h.digest_seq WHERE d.is_digest = 1 AND h.notification_seq IN {THESE}"
 )
-DIGESTS_OF = f"SELECT DISTINCT d.seq {IN_DIGESTS}"
+# The seqs of the digests that some of these notifications were released in.
+digests_of = Query(int, f"SELECT DISTINCT d.seq {IN_DIGESTS}").all
 IN_PENDING_DIGEST = (
     f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
@@ -146,7 +148,7 @@ def add(notification: NotificationRow, sender: Sender) -> None:
 
 def groups() -> list[HeldGroup]:
     """Every sender that has notifications held, by their priorities."""
-    return GROUPS.all((0, AFTER_ALL))
+    return GROUPS.all(0, AFTER_ALL)
 
 
 def count() -> int:
@@ -156,29 +158,19 @@ def count() -> int:
 
 def of_account(account_seq: int) -> list[HeldGroup]:
     """Every sender of the account that has notifications held, by their priorities."""
-    return GROUPS.all((account_seq, account_seq))
+    return GROUPS.all(account_seq, account_seq)
 
 
 def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[HeldOne]:
     """The oldest notifications held in these groups, oldest first."""
     wanted = [(one.kind, one.sender_seq, priority) for one in groups for priority in _collected_with(one.priority)]
-    return OLDEST.all((account_seq, wanted, limit))
+    return OLDEST.all(account_seq, wanted, limit)
 
 
 def group_of(seq: int) -> tuple[int, int, int] | None:
     """The kind, the sender and the priority of a held notification's group; None if it is in none."""
     row = run(GROUP_OF, (seq,)).fetchone()
     return row and (row[0], row[1], row[2])
-
-
-def texts(seqs: list[int], length: int) -> list[HeldText]:
-    """The first `length` characters of the title and the body of these notifications, oldest first."""
-    return TEXTS.all({"length": length, "seqs": seqs})
-
-
-def digests_of(seqs: list[int]) -> list[int]:
-    """The seqs of the digests that some of these notifications were released in."""
-    return select_numbers(DIGESTS_OF, (seqs,))
 
 
 def digests_among(seqs: Iterable[int]) -> list[int]:

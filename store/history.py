@@ -38,24 +38,16 @@ OUTLINE = {
     "status": STATUS,
     "is_waiting": f"({IS_OPEN_QUESTION} OR {ALARM_STATE} IS 'waiting')",
 }
-OUTLINES = Query(
+# These notifications, newest first.
+outlines = Query(
     Outline,
     f"SELECT {columns(Outline, 'n', **OUTLINE)} FROM notification n WHERE seq IN {THESE} ORDER BY seq DESC",
-)
-BY_SENDER = Query(
+).all
+# How many of the newest `MAX_COUNTED` each sender has sent since that time, most first.
+by_sender = Query(
     Sent,
     "SELECT api_key_seq, alert_seq, count(*), count(CASE WHEN shown = 'failed' THEN 1 END) FROM"
     f" (SELECT api_key_seq, alert_seq, created_at, {STATUS} AS shown FROM notification n WHERE account_seq = ?"
     f" AND is_digest = 0 ORDER BY seq DESC LIMIT {MAX_COUNTED}) newest WHERE created_at >= ?"
     " GROUP BY api_key_seq, alert_seq ORDER BY 3 DESC, 2, 1",
-)
-
-
-def outlines(seqs: list[int]) -> list[Outline]:
-    """These notifications, newest first."""
-    return OUTLINES.all((seqs,))
-
-
-def by_sender(account_seq: int, since: int) -> list[Sent]:
-    """How many of the newest `MAX_COUNTED` each sender has sent since that time, most first."""
-    return BY_SENDER.all((account_seq, since))
+).all

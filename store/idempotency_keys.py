@@ -21,11 +21,12 @@ OF_ANSWER = {
     "is_answered": "i.answered_status IS NOT NULL",
     "status": "coalesce(i.answered_status, (SELECT status FROM notification WHERE id = i.notification_id), 'failed')",
 }
-FIND = Query(
+# The first request with that key, if it came after that time.
+find = Query(
     EarlierRequest,
     f"SELECT {columns(EarlierRequest, 'i', **OF_ANSWER)} FROM idempotency_key i"
     " WHERE account_seq = ? AND key = ? AND created_at > ?",
-)
+).first
 PUT = (
     "INSERT INTO idempotency_key (account_seq, key, request_hash, notification_id, answered_status, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account_seq, key) DO UPDATE SET"
@@ -44,11 +45,6 @@ DELETE_SOME = (
     "DELETE FROM idempotency_key WHERE account_seq = :account"
     " AND key IN (SELECT key FROM idempotency_key WHERE account_seq = :account LIMIT :limit)"
 )
-
-
-def find(account_seq: int, key: str, since: int) -> EarlierRequest | None:
-    """The first request with that key, if it came after `since`."""
-    return FIND.first((account_seq, key, since))
 
 
 def put(account_seq: int, key: str, request_hash: bytes, notification: NotificationRow, answered: str | None) -> None:

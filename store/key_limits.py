@@ -19,18 +19,20 @@ class Ending(NamedTuple):
     expires_at: int
 
 
-UNTOLD = Query(
+# Keys that expire within `before` ms, and were made for longer, of which their owners were not told.
+untold = Query(
     Ending,
     f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE revoked_at IS NULL AND is_end_told = 0"
     " AND expires_at > :now AND expires_at <= :now + :before AND expires_at - created_at > :before"
     f" AND account_seq {OF_ENABLED}"
     " ORDER BY expires_at LIMIT :limit",
-)
-TOLD = Query(
+).all
+# The account's keys that expire soon, of which the owner was told.
+told = Query(
     Ending,
     f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE account_seq = ? AND revoked_at IS NULL AND is_end_told = 1"
     " AND expires_at > ? ORDER BY expires_at",
-)
+).all
 NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
 REVOKE = f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL"
 
@@ -40,16 +42,6 @@ expired = Overdue("api_key", "expires_at", only="revoked_at IS NULL")
 def expires_at(seq: int) -> int | None:
     """When the key expires; None if it never does."""
     return select_number("SELECT expires_at FROM api_key WHERE seq = ?", (seq,))
-
-
-def untold(now: int, before: int, limit: int) -> list[Ending]:
-    """Keys that expire within `before` ms, and were made for longer, of which their owners were not told."""
-    return UNTOLD.all({"now": now, "before": before, "limit": limit})
-
-
-def told(account_seq: int, now: int) -> list[Ending]:
-    """The account's keys that expire soon, of which the owner was told."""
-    return TOLD.all((account_seq, now))
 
 
 def note_told(seq: int) -> bool:

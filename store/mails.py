@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from models import Device
-from store.database import run, select_number, select_numbers, transaction
+from store.database import run, select_number, transaction
 from store.enabled import OF_ENABLED
 from store.rows import Overdue, Query, columns
 
@@ -48,7 +48,8 @@ PUT_LIMIT = (
     " ON CONFLICT (account_seq) DO UPDATE SET sent = excluded.sent, more = excluded.more,"
     " device_seq = coalesce(excluded.device_seq, mail_limit.device_seq), until = excluded.until"
 )
-LIMITS_OVER = f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}"
+# The accounts (their seqs) that are to be told now how many mails they did not get.
+limits_over = Query(int, f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}").all
 
 due = Overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
 
@@ -60,7 +61,7 @@ def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: i
 
 def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
     """Take a mail with a lease: nobody else does before `lease_until`. None if another process has."""
-    return ONE.first((seq,)) if run(CLAIM, (lease_until, seq, now)).rowcount else None
+    return ONE.first(seq) if run(CLAIM, (lease_until, seq, now)).rowcount else None
 
 
 def put_off(seq: int, next_attempt_at: int) -> None:
@@ -91,17 +92,12 @@ def bring_forward(by_ms: int) -> None:
 
 def limit(account_seq: int) -> Limit:
     """What an account got lately."""
-    return LIMIT.first((account_seq,)) or Limit((), 0)
+    return LIMIT.first(account_seq) or Limit((), 0)
 
 
 def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int | None) -> None:
     """Keep it; at `until` the device is told how many more there were."""
     run(PUT_LIMIT, (account_seq, list(found.sent), found.more, device_seq, until))
-
-
-def limits_over(now: int) -> list[int]:
-    """The accounts (their seqs) that are to be told now how many mails they did not get."""
-    return select_numbers(LIMITS_OVER, (now,))
 
 
 def told_device(account_seq: int) -> int | None:

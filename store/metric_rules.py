@@ -89,23 +89,28 @@ RULES = (
     f"SELECT {columns(Rule, 'r', metric_name=NAME, **OF_ACCOUNT)}"
     " FROM metric_rule r JOIN account a ON a.seq = r.account_seq"
 )
-ALL = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
-OF_METRIC = Query(
+# The account's rules, newest first.
+of_account = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC").all
+# The account's rules on this metric, newest first.
+of_metric = Query(
     Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
-)
+).all
 LATEST_VALUES = (
     "SELECT r.seq, m.value, m.unit FROM metric_rule r JOIN metric_series s ON s.account_seq = r.account_seq"
     " AND s.project_id = r.project_id AND s.metric_id = r.metric_id JOIN metric m ON m.seq = (SELECT seq FROM metric"
     " WHERE series_seq = s.seq AND timestamp <= ? ORDER BY timestamp DESC, seq DESC LIMIT 1) WHERE r.account_seq = ?"
 )
-FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
-ONE = Query(Rule, f"{RULES} WHERE r.seq = ? AND {IS_ENABLED}")
+# The account's rule with that id.
+find = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?").first
+# The rule as it is now; None if it was deleted.
+one = Query(Rule, f"{RULES} WHERE r.seq = ? AND {IS_ENABLED}").first
 IS_FIRING = "state = 'firing'"
-WATCHED = Query(
+# The rules of a project, in the order of their seqs.
+watched = Query(
     Watched,
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
     " WHERE account_seq = ? AND project_id = ? ORDER BY seq",
-)
+).all
 EXPECT = f"UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN {THESE} AND fires_at IS NOT NULL"
 CHANGE = (
     "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
@@ -146,37 +151,12 @@ def remove(rule: Rule) -> None:
     run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
 
 
-def of_account(account_seq: int) -> list[Rule]:
-    """The account's rules, newest first."""
-    return ALL.all((account_seq,))
-
-
 def latest_values(account_seq: int, now: int) -> dict[int, tuple[float, str]]:
     """By the seq of each of the account's rules, the latest value of its metric, and its unit."""
     return {seq: (value, unit or "") for seq, value, unit in run(LATEST_VALUES, (now, account_seq))}
 
 
-def of_metric(account_seq: int, project_id: str, metric_id: str) -> list[Rule]:
-    """The account's rules on this metric, newest first."""
-    return OF_METRIC.all((account_seq, project_id, metric_id))
-
-
-def find(account_seq: int, id_: str) -> Rule | None:
-    """The account's rule with that id."""
-    return FIND.first((account_seq, id_))
-
-
-def one(seq: int) -> Rule | None:
-    """The rule as it is now; None if it was deleted."""
-    return ONE.first((seq,))
-
-
 # --- states ---
-
-
-def watched(account_seq: int, project_id: str) -> list[Watched]:
-    """The rules of a project, in the order of their seqs."""
-    return WATCHED.all((account_seq, project_id))
 
 
 def expect(seqs: Iterable[int], arrived_at: int) -> None:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from store import subjects
-from store.database import THESE, run, select_numbers
+from store.database import THESE, run
 from store.rows import Count, Query, add_own, columns
 from store.senders import Subject
 
@@ -47,30 +47,23 @@ class ListedMute(NamedTuple):
 
 MUTE = columns(Mute, "m", time_zone="a.time_zone")
 FROM = "FROM mute m JOIN account a ON a.seq = m.account_seq"
-OF_ACCOUNT = Query(Mute, f"SELECT {MUTE} {FROM} WHERE m.account_seq = ? ORDER BY m.seq")
-LISTED = Query(
+# The account's mutes, also those that have ended.
+of_account = Query(Mute, f"SELECT {MUTE} {FROM} WHERE m.account_seq = ? ORDER BY m.seq").all
+# The same with the names of what is muted, newest first.
+listed = Query(
     ListedMute,
     f"SELECT {MUTE}, coalesce(f.id, {subjects.ID}), {subjects.NAME} {FROM}{subjects.joined('m')} LEFT JOIN follower f"
     " ON f.follower_seq = m.account_seq AND f.what = m.what AND f.subject_seq = m.subject_seq"
     f" WHERE m.account_seq = ? AND (m.what = '{ALL}' OR {subjects.ID} IS NOT NULL) ORDER BY m.seq DESC",
-)
+).all
 NOTE = (
     "UPDATE account SET has_mutes = CASE WHEN EXISTS (SELECT 1 FROM mute WHERE account_seq = account.seq)"
     " THEN 1 ELSE 0 END WHERE seq = ?"
 )
-ENDED = "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?"
+# Some of the account's mutes (their seqs) whose end has passed.
+ended = Query(int, "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?").all
 
 count = Count("mute")  # also of those that have ended
-
-
-def of_account(account_seq: int) -> list[Mute]:
-    """The account's mutes, also those that have ended."""
-    return OF_ACCOUNT.all((account_seq,))
-
-
-def listed(account_seq: int) -> list[ListedMute]:
-    """The same with the names of what is muted, newest first."""
-    return LISTED.all((account_seq,))
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:
@@ -84,8 +77,3 @@ def remove(account_seq: int, seqs: list[int]) -> None:
     """Delete these mutes of the account."""
     run(f"DELETE FROM mute WHERE seq IN {THESE}", (seqs,))
     run(NOTE, (account_seq,))
-
-
-def ended(account_seq: int, now: int, limit: int) -> list[int]:
-    """At most `limit` of the account's mutes (their seqs) whose end has passed."""
-    return select_numbers(ENDED, (account_seq, now, limit))

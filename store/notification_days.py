@@ -85,7 +85,7 @@ def add_picture_bytes(account_seq: int, bytes_: int) -> int:
 def stats(account_seq: int, day: str) -> Stats:
     """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
     month = day[:7]
-    return STATS.one({"account": account_seq, "first": f"{month}-01", "last": f"{month}-31", "day": day})
+    return STATS.one(account=account_seq, first=f"{month}-01", last=f"{month}-31", day=day)
 
 
 def has_any(account_seq: int) -> bool:

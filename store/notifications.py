@@ -174,7 +174,8 @@ PAGE = (
     f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
 )
 LISTED = f"{ROW} WHERE seq IN {THESE} ORDER BY seq DESC"
-ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
+# The notification with that seq, which must exist, with the status in its row.
+one = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?").one
 DELIVERED_AS = "CASE n.status WHEN 'held' THEN coalesce(h.digest_seq, n.seq) ELSE n.seq END"
 SOURCES = {
     "api_key": "k.name",
@@ -205,7 +206,8 @@ ENTRY = (
     " LEFT JOIN alert l ON l.seq = coalesce(n.alert_seq, CASE c.what WHEN 'alert' THEN c.subject_seq END)"
     " LEFT JOIN held h ON h.notification_seq = n.seq"
 )
-ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN {THESE} ORDER BY n.seq DESC")
+# These notifications as the web app lists them, newest first.
+entries = Query(Entry, f"{ENTRY} WHERE n.seq IN {THESE} ORDER BY n.seq DESC").all
 # Sent by this key; for NULL, all.
 OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"
 BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? AND {OF_KEY}")
@@ -219,11 +221,6 @@ LATEST_OF_ALERTS = Query(
 def has_pending(account_seq: int, number: int) -> bool:
     """Whether the account has at least `number` notifications that are pending or to be sent later."""
     return run(PENDING_FROM, {"account": account_seq, "number": number - 1}).fetchone() is not None
-
-
-def one(seq: int) -> NotificationRow:
-    """The notification with that seq, which must exist, with the status in its row."""
-    return ONE.one((seq,))
 
 
 def page(account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
@@ -242,19 +239,14 @@ def _listed(rows: list[Any]) -> list[ListedRow]:
     return [row if row[6] is None else (*row[:6], READ_GIVEN(row[6])) for row in rows]
 
 
-def entries(seqs: list[int]) -> list[Entry]:
-    """These notifications as the web app lists them, newest first."""
-    return ENTRIES.all((seqs,))
-
-
 def find(account_seq: int, id_: str, since: int, own_key: int | None = None) -> Entry | None:
     """The notification or digest with that id, not older than `since`; with `own_key` only if that key sent it."""
-    return BY_ID.first((account_seq, id_, since, own_key))
+    return BY_ID.first(account_seq, id_, since, own_key)
 
 
 def latest_of_alerts(account_seq: int) -> dict[int, LatestOfAlert]:
     """The latest notification of each alert of the account that has made one, by the alert's seq."""
-    return {latest.alert_seq: latest for latest in LATEST_OF_ALERTS.all((account_seq,))}
+    return {latest.alert_seq: latest for latest in LATEST_OF_ALERTS.all(account_seq)}
 
 
 def newest_at() -> int | None:
@@ -299,12 +291,8 @@ def settle_all(seqs: Iterable[int]) -> None:
 
 
 expired = Overdue("notification", "expires_at", only="status = 'pending'")
-EXPIRED_OF = f"SELECT seq FROM notification WHERE seq IN {THESE} AND expires_at <= ?"
-
-
-def expired_of(seqs: list[int], now: int) -> list[int]:
-    """Those of these notifications that have expired."""
-    return select_numbers(EXPIRED_OF, (seqs, now))
+# Those of these notifications that have expired.
+expired_of = Query(int, f"SELECT seq FROM notification WHERE seq IN {THESE} AND expires_at <= ?").all
 
 
 # --- replacing ---
@@ -324,15 +312,12 @@ def replace_earlier(account_seq: int, tag: str, seq: int, own_key: int | None = 
     return run(REPLACE, (seq, account_seq, tag, seq, own_key)).fetchall()
 
 
-NEWEST_WITH_TAG = (
+# The id of the account's newest notification with a tag, unless that was deleted; of one key, or (None) of all.
+newest_with_tag = Query(
+    str,
     "SELECT id FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
-    f" AND {OF_KEY} ORDER BY seq DESC LIMIT 1"
-)
-
-
-def newest_with_tag(account_seq: int, tag: str, own_key: int | None) -> str | None:
-    """The id of the account's newest notification with a tag, unless that was deleted; `own_key` as above."""
-    return select_text(NEWEST_WITH_TAG, (account_seq, tag, own_key))
+    f" AND {OF_KEY} ORDER BY seq DESC LIMIT 1",
+).first
 
 
 END_SCHEDULED = (
@@ -376,7 +361,10 @@ TITLES = (
     " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
 )
 FIND_SEQ = f"SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0 AND {OF_KEY}"
-BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
+# The account's first seqs beyond one, of notifications made before a time.
+before = Query(
+    int, "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
+).all
 COUNT_WITHOUT_DIGESTS = f"SELECT count(*) FROM notification WHERE seq IN {THESE} AND is_digest = 0"
 DELETE_ALL = f"DELETE FROM notification WHERE seq IN {THESE} RETURNING {SIZE}"
 
@@ -413,11 +401,6 @@ def rewrite(account_seq: int, seq: int, content: Content) -> None:
     (before,) = run(SIZE_OF, (seq,)).fetchone()
     (after,) = run(REWRITE, (content.title, content.body, content.priority, seq)).fetchone()
     notification_days.add_bytes(account_seq, after - before)
-
-
-def before(account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
-    """The first `limit` seqs of the account beyond `after`, of notifications made before `created_before`."""
-    return select_numbers(BEFORE, (account_seq, after, created_before, limit))
 
 
 def count_without_digests(seqs: list[int]) -> int:

@@ -26,7 +26,8 @@ class Person(NamedTuple):
 
 
 DEVICES = "(SELECT count(*) FROM device d WHERE d.account_seq = a.seq AND d.removed_at IS NULL)"
-ALL = Query(Person, f"SELECT {columns(Person, 'a', devices=DEVICES)} FROM account a ORDER BY a.seq")
+# Every account, the oldest first.
+all_of_them = Query(Person, f"SELECT {columns(Person, 'a', devices=DEVICES)} FROM account a ORDER BY a.seq").all
 OTHER_ADMINISTRATORS = (
     "SELECT CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END FROM account"
     " WHERE is_administrator = 1 AND disabled_at IS NULL AND seq <> ?"
@@ -43,11 +44,6 @@ WAYS_IN = (
     "heartbeat",
     "metric_rule",
 )
-
-
-def all_of_them() -> list[Person]:
-    """Every account, the oldest first."""
-    return ALL.all(())
 
 
 def other_administrators(seq: int) -> list[bool]:

@@ -19,11 +19,12 @@ ADD = (
     "INSERT INTO picture (notification_seq, account_seq, token_hash, content_type, size, expires_at, data)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-FIND = Query(
+# The picture at the address with this token, unless it has expired.
+find = Query(
     StoredPicture,
     f"SELECT {columns(StoredPicture, 'p')} FROM picture p"
     f" WHERE token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}",
-)
+).first
 OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
 REMOVE = f"DELETE FROM picture WHERE notification_seq IN {THESE} RETURNING size"
 NOTED_BYTES = f"SELECT sum({size('picture')}) FROM notification WHERE seq IN {THESE}"
@@ -44,11 +45,6 @@ def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: Sto
     bytes_ = len(picture.data)
     run(ADD, (notification_seq, account_seq, token_hash, picture.content_type, bytes_, expires_at, picture.data))
     return notification_days.add_picture_bytes(account_seq, bytes_)
-
-
-def find(token_hash: bytes, now: int) -> StoredPicture | None:
-    """The picture at the address with this token, unless it has expired."""
-    return FIND.first((token_hash, now))
 
 
 def oldest(account_seq: int, limit: int) -> list[tuple[int, int]]:

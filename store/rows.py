@@ -11,30 +11,34 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, get_origin, get_type_hints
 
 from store.database import insert, run, select_number
-from store.engine import Values, inserting
+from store.engine import inserting
 from wire.json_text import own_json
 
-Row = TypeVar("Row", bound=tuple[Any, ...])
+Row = TypeVar("Row")
 
 
 class Query(Generic[Row]):
-    """A constant SELECT statement, whose rows are read as one row type."""
+    """A constant SELECT statement, whose rows are read as one row type, or as `int` or `str`: their first column.
+
+    Its methods take the statement's values, in their order or by their names.
+    """
 
     def __init__(self, row_type: type[Row], statement: str) -> None:
-        self.statement, self._read = statement, reader(row_type)
+        self.statement = statement
+        self._read = reader(row_type) if _is_row_type(row_type) else itemgetter(0)
 
-    def all(self, values: Values = ()) -> list[Row]:
+    def all(self, *values: object, **named: object) -> list[Row]:
         """All rows."""
-        return list(map(self._read, run(self.statement, values)))
+        return list(map(self._read, run(self.statement, named or values)))
 
-    def first(self, values: Values) -> Row | None:
+    def first(self, *values: object, **named: object) -> Row | None:
         """The first row, or None."""
-        row = run(self.statement, values).fetchone()
+        row = run(self.statement, named or values).fetchone()
         return self._read(row) if row else None
 
-    def one(self, values: Values) -> Row:
+    def one(self, *values: object, **named: object) -> Row:
         """The only row, which exists."""
-        return self._read(run(self.statement, values).fetchone())
+        return self._read(run(self.statement, named or values).fetchone())
 
 
 class Overdue:

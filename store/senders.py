@@ -180,24 +180,27 @@ QUIET_HOURS_OF_ALERT = (
     "CASE l.ignores_quiet_hours WHEN 1 THEN NULL ELSE a.quiet_hours END"  # NULL also for an alert that ignores them
 )
 IS_LIVE = "k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)"  # a key, now
-CALLER = Query(
+# The holder of a key that is neither revoked nor expired.
+find_caller = Query(
     Caller,
     f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq', scope='k.scope')}"
     f" FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND {IS_LIVE} AND {IS_ENABLED}",
-)
+).first
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
-WEBHOOK = Query(
+# The alert that has this code now, of an account that is enabled.
+find_webhook = Query(
     Webhook,
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', has_followers='a.has_followers', **OF_ACCOUNT)}"
     f" FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ? AND {IS_ENABLED}",
-)
+).first
 COPY = "LEFT JOIN notification_copy c ON c.notification_seq = n.seq"  # it has its sender, another account's
 KEY = "coalesce(n.api_key_seq, CASE c.what WHEN 'key' THEN c.subject_seq END)"
-STORED = Query(
+# The sender of a stored notification, which must exist and come from no alert.
+find_sender = Query(
     Owner,
     f"SELECT {columns(Owner, 'n', key_seq=KEY, **OF_ACCOUNT)}"
     f" FROM notification n JOIN account a ON a.seq = n.account_seq {COPY} WHERE n.seq = ?",
-)
+).one
 SNOOZED_PARTS = {
     "key_seq": "n.api_key_seq",
     "kind": (
@@ -211,14 +214,15 @@ SNOOZED_PARTS = {
     "frequency": "'instant'",
 }
 BY_NEITHER = "n.account_seq AND n.api_key_seq IS NULL AND n.alert_seq IS NULL"
-SNOOZED = Query(  # a heartbeat or a rule is known by the tag of what it tells
+# The sender of a notification that was snoozed, which must exist.
+find_snoozed_sender = Query(  # a heartbeat or a rule is known by the tag of what it tells
     SnoozedSender,
     f"SELECT {columns(SnoozedSender, 'n', **SNOOZED_PARTS, **OF_ACCOUNT)}"
     f" FROM notification n JOIN account a ON a.seq = n.account_seq {COPY}"
     " LEFT JOIN alert l ON l.seq = coalesce(n.alert_seq, CASE c.what WHEN 'alert' THEN c.subject_seq END)"
     f" LEFT JOIN heartbeat b ON b.account_seq = {BY_NEITHER} AND n.tag = 'heartbeat ' || b.id"
     f" LEFT JOIN metric_rule r ON r.account_seq = {BY_NEITHER} AND n.tag = 'rule ' || r.id WHERE n.seq = ?",
-)
+).one
 LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
     " ORDER BY removed_at DESC, seq DESC LIMIT 1"
@@ -242,29 +246,9 @@ PLACE_OF_MORE = len(ActiveDevice._fields) + 4  # of the first column after those
 _read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
 
 
-def find_caller(key_hash: bytes, now: int) -> Caller | None:
-    """The holder of a key that is neither revoked nor expired."""
-    return CALLER.first((key_hash, now))
-
-
 def own_key(sender: Sender) -> int | None:
     """The API key (its seq) of a sender that reaches only the notifications which that key sent; else None."""
     return sender.key_seq if isinstance(sender, Caller) and sender.scope == SEND else None
-
-
-def find_webhook(short_code: str) -> Webhook | None:
-    """The alert that has this code now, of an account that is enabled."""
-    return WEBHOOK.first((short_code,))
-
-
-def find_sender(notification_seq: int) -> Owner:
-    """The sender of a stored notification, which must exist and come from no alert."""
-    return STORED.one((notification_seq,))
-
-
-def find_snoozed_sender(notification_seq: int) -> SnoozedSender:
-    """The sender of a notification that was snoozed, which must exist."""
-    return SNOOZED.one((notification_seq,))
 
 
 def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None, now: int = 0) -> Receivers:

@@ -31,11 +31,12 @@ KEEP = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (what, subject_seq) DO UPDATE SET is_wrong = excluded.is_wrong,"
     " title = excluded.title, body = excluded.body, priority = excluded.priority"
 )
-ALL = Query(
+# Everything that changed in silence and was not told, by account.
+everything = Query(
     SilentChange,
     f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE account_seq {OF_ENABLED}"
     " ORDER BY account_seq, what, subject_seq",
-)
+).all
 OF_SUBJECT = "what = ? AND subject_seq = ?"
 ONE = Query(SilentChange, f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE {OF_SUBJECT}")
 
@@ -45,11 +46,6 @@ def keep(change: SilentChange) -> None:
     run(KEEP, tuple(change))
 
 
-def everything() -> list[SilentChange]:
-    """Everything that changed in silence and was not told, by account."""
-    return ALL.all()
-
-
 def is_kept(subject: Subject) -> bool:
     """Whether something was not told of this heartbeat or rule."""
     return run(f"SELECT 1 FROM silent_change WHERE {OF_SUBJECT}", subject).fetchone() is not None
@@ -57,6 +53,6 @@ def is_kept(subject: Subject) -> bool:
 
 def take(subject: Subject) -> SilentChange | None:
     """Delete what was not told of it, and return it; None if another process did."""
-    found = ONE.first(subject)
+    found = ONE.first(*subject)
     run(f"DELETE FROM silent_change WHERE {OF_SUBJECT}", subject)
     return found

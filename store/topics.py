@@ -4,7 +4,7 @@ A notification is stored for a device that has a delivery of it.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from store.database import THESE, run, select_number, select_numbers
 from store.enabled import OF_ENABLED
@@ -57,10 +57,11 @@ class Sleeper(NamedTuple):
 PENDING = "p.status = 'pending'"
 ELSEWHERE = "(r.state = 'acknowledged' AND r.device_seq IS NOT p.device_seq)"
 DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
-OF_TOPIC = Query(
+# The device whose topic has this hash.
+device_of_topic = Query(
     FetchingDevice,
     f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL AND account_seq {OF_ENABLED}",
-)
+).first
 PRESENT = f"SELECT seq FROM device WHERE seq IN {THESE} AND removed_at IS NULL AND account_seq {OF_ENABLED}"
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
@@ -110,17 +111,13 @@ ONE = Query(
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 BEGINNING = f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
-SLEEPERS = Query(
+# Those of these devices that have a delivery of the notification.
+sleepers = Query(
     Sleeper,
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
     f" WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN {THESE}",
-)
-
-
-def device_of_topic(token: str) -> FetchingDevice | None:
-    """The device whose topic has this hash."""
-    return OF_TOPIC.first((token,))
+).all
 
 
 def present(device_seqs: Iterable[int]) -> set[int]:
@@ -134,8 +131,7 @@ def stored(device: FetchingDevice, since: int, after: int, pending: int, now: in
     Repeating ones are included, whenever they began. Of those that neither wait nor were held, only the ones with a
     seq beyond `after` count.
     """
-    place = {"device": device.seq, "account": device.account_seq, "after": after}
-    return STORED.all(place | {"since": since, "pending": pending, "now": now})
+    return STORED.all(**_of(device, now, after=after, since=since, pending=pending))
 
 
 def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], now: int) -> list[Found]:
@@ -143,18 +139,17 @@ def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], n
 
     Repeating ones are included, and those with the seqs `also`.
     """
-    place = {"device": device.seq, "account": device.account_seq, "after": after}
-    return BEGUN_SINCE.all(place | {"since": since, "also": list(also), "now": now})
+    return BEGUN_SINCE.all(**_of(device, now, after=after, since=since, also=list(also)))
 
 
 def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
     """The notification with that id, if it is stored for the device."""
-    return OF_ID.all({"device": device.seq, "account": device.account_seq, "id": id_, "now": now})
+    return OF_ID.all(**_of(device, now, id=id_))
 
 
 def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
     """The notification, unless it was deleted, replaced or has expired since it was found."""
-    return ONE.first({"device": device.seq, "seq": seq, "now": now})
+    return ONE.first(device=device.seq, seq=seq, now=now)
 
 
 def before_newest(account_seq: int) -> int:
@@ -168,6 +163,5 @@ def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
     return (int(row[0]), int(row[1])) if row else None
 
 
-def sleepers(notification_seq: int, device_seqs: list[int]) -> list[Sleeper]:
-    """Those of these devices that have a delivery of the notification."""
-    return SLEEPERS.all((notification_seq, device_seqs))
+def _of(device: FetchingDevice, now: int, **more: object) -> dict[str, Any]:
+    return {"device": device.seq, "account": device.account_seq, "now": now, **more}

@@ -190,8 +190,8 @@ def statements():
     modules = [importlib.import_module(f"store.{path.stem}") for path in (ROOT / "store").glob("*.py")]
     for module in [models, *modules]:
         places = [module, *(one for one in vars(module).values() if isinstance(one, type))]
-        values = [getattr(one, "statement", one) for place in places for one in vars(place).values()]
-        texts = {text for text in values if isinstance(text, str)}
+        values = [getattr(one, "__self__", one) for place in places for one in vars(place).values()]  # of a method
+        texts = {text for one in values if isinstance(text := getattr(one, "statement", one), str)}
         yield from (text for text in texts if re.match(r"(SELECT|INSERT|UPDATE|DELETE|WITH) .*[A-Z]+", text))
 
 

@@ -119,7 +119,7 @@ def send_alarms(number, times):
 def settle(number, due, times):
     """Note outcomes for the same devices, half of the threads in one order and half in the other."""
     account_seq, now = owner().seq, clock.now_ms()
-    attempts = [deliveries.ATTEMPT.one(tuple(one)) for one in due][:: 1 if number % 2 else -1]
+    attempts = [deliveries.ATTEMPT.one(*one) for one in due][:: 1 if number % 2 else -1]
     for _ in range(times):
         with database.transaction(account_seq):
             note_outcomes(attempts, [Answer(Outcome.TRANSIENT, "later") for _ in attempts], now)
