@@ -58,16 +58,9 @@ def _page() -> str:
     )
 
 
-def answer_schema(operation_id: str) -> Schema:
-    """The JSON Schema of what an operation answers where nothing is refused."""
-    schema: Schema = _named(operation_id)["good"][0]["content"]["application/json"]["schema"]
-    return schema
-
-
-def sent_fields(operation_id: str) -> Schema:
-    """The JSON Schemas of what an operation's JSON body and its query may have."""
-    fields: Schema = _named(operation_id)["sent"]
-    return fields
+def operation(operation_id: str) -> Schema:
+    """The operation as `_operation` describes it."""
+    return next(one for one in _operations() if one["operationId"] == operation_id)
 
 
 # --- reading the file ---------------------------------------------------------------------------------------
@@ -96,10 +89,6 @@ def _resolved(node: Any) -> Any:
     return _resolved(found)
 
 
-def _named(operation_id: str) -> Schema:
-    return next(one for one in _operations() if one["operationId"] == operation_id)
-
-
 @cache
 def _operations() -> list[Schema]:
     paths = _resolved(_document()["paths"])
@@ -111,7 +100,7 @@ def _operations() -> list[Schema]:
 
 
 def _operation(method: str, path: str, found: Schema) -> Schema:
-    """The operation with what the page shows of it."""
+    """The operation with what the page shows of it, and what an assistant's tool takes of it."""
     answers = [_answer(status, answer) for status, answer in found["responses"].items()]
     return {
         **found,

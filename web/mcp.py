@@ -248,11 +248,12 @@ class Tool(NamedTuple):
     @property
     def arguments(self) -> Payload:
         """The JSON Schemas of its arguments."""
-        return (api_docs.sent_fields(self.operation) if self.takes_the_same else {}) | self.own_arguments
+        return (api_docs.operation(self.operation)["sent"] if self.takes_the_same else {}) | self.own_arguments
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
         only_reads = self.scope in (READ, "")
+        answered = api_docs.operation(self.operation)["good"][0]
         hints = {"readOnlyHint": only_reads, "destructiveHint": False, "idempotentHint": only_reads}
         return {
             "name": name,
@@ -264,7 +265,7 @@ class Tool(NamedTuple):
                 "required": self.required,
                 "additionalProperties": False,
             },
-            "outputSchema": api_docs.answer_schema(self.operation),
+            "outputSchema": answered["content"]["application/json"]["schema"],
             "annotations": {"title": self.title, **hints, "openWorldHint": self.scope == SEND},
         }
 

@@ -196,14 +196,15 @@ def published(
 
     `sequence_id` is the path's, or empty. `moment` returns the end of a delay. `NtfyRefused` if one is invalid.
     """
-    attach, delay, template = sent.text(ATTACH), sent.read(DELAY), sent.read(TEMPLATE)
+    attach, priority = sent.text(ATTACH), sent.read(PRIORITY)
+    delay, template = sent.read(DELAY), sent.read(TEMPLATE)
     buttons, has_other_actions = _buttons(sent.read(ACTIONS))
     image = None if body.is_picture else image_address(attach)
     link = web_address(sent.text(CLICK)) or (None if image else web_address(attach))
     content = Content(
         title=cut(sent.text(TITLE) or topic, MAX_TITLE_CHARACTERS),
         body=_message(sent, body, attach),
-        priority=_priority(sent.read(PRIORITY)),
+        priority=checked_priority(priority) if priority else None,
         url=link,
         tag=cut(sequence_id or sent.text(SEQUENCE), MAX_TAG_CHARACTERS) or None,
         actions=buttons,
@@ -261,9 +262,8 @@ def cut(text: str, longest: int) -> str:
     return without_nul(text.strip()[:longest].strip())
 
 
-def _priority(sent: Any) -> int | None:
-    if sent == "":
-        return None
+def checked_priority(sent: Any) -> int:
+    """The number of a priority that was sent as a number or as a word; `NtfyRefused` if it is none."""
     number = PRIORITY_NUMBERS.get(str(sent).strip().lower()) if isinstance(sent, (str, int)) else None
     if number is None:
         raise NtfyRefused(40007, f"priority must be 1 to 5, or {either((*PRIORITIES, 'default', 'max'))}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wire.json_text import as_json
-from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication
+from wire.ntfy import MESSAGE, PRIORITY, TAGS, TITLE, NtfyRefused, Publication, checked_priority
 
 POLL, SINCE, ID = ("x-poll", "poll", "po"), ("x-since", "since", "si"), ("x-id", "id")
 YES = ("1", "yes", "true")
@@ -58,20 +58,13 @@ class Wanted(NamedTuple):
 def wanted(sent: Publication, now: int) -> Wanted:
     """The parameters of a request, checked; raises `NtfyRefused`."""
     poll = sent.text(POLL).lower() in YES
-    priorities = tuple(_priority(word) for word in _words(sent.text(PRIORITY)))
+    priorities = tuple(checked_priority(word) for word in _words(sent.text(PRIORITY)))
     filters = Filters(sent.text(ID), sent.text(MESSAGE), sent.text(TITLE), priorities, _words(sent.text(TAGS)))
     return Wanted(poll, _since(sent.text(SINCE), poll, now), filters)
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word for part in text.split(",") if (word := part.strip()))
-
-
-def _priority(word: str) -> int:
-    number = PRIORITY_NUMBERS.get(word.lower())
-    if number is None:
-        raise NtfyRefused(40007, "invalid priority parameter")
-    return number
 
 
 def _since(text: str, poll: bool, now: int) -> Since:

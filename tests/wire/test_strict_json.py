@@ -43,8 +43,11 @@ def test_an_empty_body_is_called_empty(owner):
     "value, kind",
     [("null", "null"), ("true", "a boolean"), ("1.5", "a number"), ('"{}"', "a string"), ("[{}]", "an array")],
 )
-def test_a_body_that_is_no_object_is_named_by_its_kind(owner, value, kind):
-    assert refusal(send(owner, value)) == f"The body must be a JSON object, not {kind}."
+def test_a_body_that_is_no_object_is_named_by_its_kind(owner, hook, value, kind):
+    said = f"The body must be a JSON object, not {kind}."
+    assert refusal(send(owner, value)) == said
+    event = hook.post(data=value, headers={"Content-Type": "application/json"})
+    assert kind == "an array" or refusal(event) == said
 
 
 @each("escape, name", [(r"\u0000", "NUL character"), (r"\udc00", "lone surrogate")])
