@@ -1,9 +1,9 @@
 """Sends many HTTPS requests at once, in the calling thread and under one deadline (libcurl, HTTP/2 where offered).
 
-Each thread keeps its own connections. There are no redirects, no proxy from the environment, no addresses that turn
-out not to be public once the name is resolved, and no answers beyond 16 KB. A request is sent again only if the
-server says that it processed nothing of it. `get` is apart: one GET of an address that the operator has set. Must not
-know pushes. libcurl is imported at the first call: it weighs 10 MB.
+Each thread keeps its own connections. There are no redirects except of a GET, no proxy from the environment, no
+addresses that turn out not to be public once the name is resolved, and no answers beyond 16 KB. A request is sent
+again only if the server says that it processed nothing of it. Must not know pushes. libcurl is imported at the first
+call: it weighs 10 MB.
 """
 
 import ipaddress
@@ -139,7 +139,10 @@ class _Exchange:
             options |= {pycurl.VERBOSE: 1, pycurl.DEBUGFUNCTION: self.told.insert}
         if not request.any_address:
             options[pycurl.OPENSOCKETFUNCTION] = _open_public_socket
-        if request.method != "POST":
+        if request.method == "GET":
+            options |= {pycurl.HTTPGET: 1, pycurl.FOLLOWLOCATION: 1, pycurl.MAXREDIRS: MAX_REDIRECTS}
+            options[pycurl.REDIR_PROTOCOLS] = options[pycurl.PROTOCOLS]
+        elif request.method != "POST":
             options[pycurl.CUSTOMREQUEST] = request.method
         handle = pycurl.Curl()
         for option, value in options.items():
@@ -216,20 +219,8 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
 
 
 def get(url: str, timeout_s: float) -> Reply:
-    """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
-    pycurl = _libcurl()
-    exchange, code = _Exchange(Request(url, {}, b"", any_address=True)), 0
-    handle = exchange.begin(timeout_s)
-    handle.setopt(pycurl.HTTPGET, 1)
-    handle.setopt(pycurl.REDIR_PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
-    handle.setopt(pycurl.FOLLOWLOCATION, 1)
-    handle.setopt(pycurl.MAXREDIRS, MAX_REDIRECTS)
-    try:
-        handle.perform()
-    except pycurl.error as error:
-        code = error.args[0]
-    exchange.end(handle, code)
-    return exchange.reply
+    """The answer to one GET of an address that the operator has set: any http or https one."""
+    return send_all([Request(url, {}, b"", any_address=True, method="GET")], timeout_s)[0]
 
 
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
