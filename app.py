@@ -138,8 +138,12 @@ ROUTES = (
     rest_route("POST", "/notifications/<id:notification_id>/snooze", rest.snooze_notification, OWNERS),
     *(
         rest_route(method, rule, handler, READERS if method == "GET" else OWNERS)
-        for method, rule, handler in (*definitions.operations(), *mutes.operations(), *followers.operations())
+        for method, rule, handler in (*definitions.operations(), *followers.operations())
     ),
+    rest_route("GET", "/mutes", mutes.list_mutes, READERS),
+    rest_route("POST", "/mutes", mutes.create_mute, OWNERS),
+    rest_route("GET", "/mutes/<mute_id>", mutes.show_mute, READERS),
+    rest_route("DELETE", "/mutes/<mute_id>", mutes.end_mute, OWNERS),
     rest_route("GET", "/watches", rest.list_watches, READERS),
     rest_route("GET", "/stats", rest.get_stats, READERS),
     rest_route("POST", "/api-keys/generate", rest.generate_key, OWNERS),

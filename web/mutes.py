@@ -1,8 +1,5 @@
 """The handlers of the REST API for mutes."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 from core import mutes
 from process import clock
 from store.mutes import ListedMute
@@ -43,11 +40,3 @@ def end_mute(mute_id: str) -> Payload:
 
 def _answer(one: ListedMute) -> Payload:
     return {"ok": True, "mute": shapes.mute(one, clock.now_ms())}
-
-
-def operations() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Method, address below `/api/v1` and handler of each request about mutes."""
-    yield "GET", "/mutes", list_mutes
-    yield "POST", "/mutes", create_mute
-    yield "GET", "/mutes/<mute_id>", show_mute
-    yield "DELETE", "/mutes/<mute_id>", end_mute
