@@ -23,7 +23,7 @@ from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import Content, checked_time
 from wire.unknown_fields import warnings
-from wire.validation import checked_length, checked_string, required_text
+from wire.validation import required_text
 
 KNOWN = {*FIELDS, *CARDS}
 CHALLENGES = ("validationToken", "hub.challenge")  # in the query: Microsoft Graph's, Meta's; Slack's is in JSON
@@ -150,7 +150,11 @@ def _metric(metric: Any, position: int, now: int) -> MetricColumns:
 
 def _name(payload: Payload, field: str, longest: int) -> str:
     """An id or a name, trimmed."""
-    return checked_length(required_text(payload, field).strip(), field, longest)
+    value = payload.get(field)
+    text = value.strip() if isinstance(value, str) else required_text(payload, field)
+    if not 1 <= len(text) <= longest:
+        raise Refused(400, f"{field} must have 1 to {longest} characters")
+    return text
 
 
 def _number(value: Any, field: str) -> int | float:
@@ -160,10 +164,9 @@ def _number(value: Any, field: str) -> int | float:
 
 
 def _unit(sent: Any) -> str:
-    unit = checked_string(sent, "unit")
-    if len(unit) > MAX_UNIT:
-        raise Refused(400, f"unit must have at most {MAX_UNIT} characters")
-    return unit
+    if not isinstance(sent, str) or len(sent) > MAX_UNIT:
+        raise Refused(400, f"unit must be a string of at most {MAX_UNIT} characters")
+    return sent
 
 
 def _metadata(metadata: Any) -> str:
