@@ -86,14 +86,19 @@ def collected_at(frequency: str, first_held_at: int, now: int) -> int:
 
 
 @cache
+def time_zones() -> frozenset[str]:
+    """The names of all time zones an account can have."""
+    return frozenset(available_timezones() - {"localtime", "Factory"})
+
+
 def time_zone_names() -> list[str]:
-    """The names of all time zones an account can have, in order."""
-    return sorted(available_timezones() - {"localtime", "Factory"})
+    """The names of all time zones, in order."""
+    return sorted(time_zones())
 
 
 def checked_zone(name: str) -> str:
     """`name` if it is a time zone; raises `Refused` (400) otherwise."""
-    if name not in time_zone_names():
+    if name not in time_zones():
         sentence = f'"{name[:100]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
         raise Refused(400, sentence, field="time_zone")
     return name
