@@ -214,20 +214,6 @@ def test_acknowledging_a_replaced_alarm_pushes_nothing(owner, browser, passes, w
     assert bodies(browser) == ["full", "free"]
 
 
-def test_a_cancelled_alarm_stays_cancelled(owner, browser, passes):
-    id_ = ring(owner, tag="disk")
-    ring(owner, tag="disk")
-    found = acknowledge(owner, id_)
-    assert (found["acknowledge"]["state"], "acknowledgedAt" in found) == ("cancelled", False)
-
-
-def test_a_deleted_alarm_does_not_repeat(owner, browser, rings, passes):
-    assert owner.delete(f"/notifications/{rings}").status_code == 200
-    passes(60, 3)
-    assert bodies(browser) == ["full"]
-    assert owner.post(f"/notifications/{rings}/acknowledge").status_code == 404
-
-
 # --- held first ---------------------------------------------------------------------------------------------
 
 

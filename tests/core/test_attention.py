@@ -1,11 +1,9 @@
 """What needs an account's owner, and in which order."""
 
-import random
-
 import pytest
 
 from core import attention
-from core.attention import KINDS, Need, Watched, in_order
+from core.attention import Need, Watched, in_order
 from models import Account
 from process import clock
 from tests.support.accounts import OTHER
@@ -56,11 +54,6 @@ def only():
 
 
 # --- the order ----------------------------------------------------------------------------------------------
-
-
-def test_problems_are_listed_by_severity_in_any_order_of_discovery():
-    found = [Need(kind, "", "", "") for kind in KINDS]
-    assert in_order(random.Random(1).sample(found, len(found))) == found
 
 
 @each(
@@ -223,12 +216,3 @@ def test_an_address_that_is_not_secure_needs_its_owner(owner, browser):
 
 
 # --- the count beside Watches -------------------------------------------------------------------------------
-
-
-def test_watches_that_are_down_or_fire_are_counted(service, owner, moved_clock):
-    seq = Account.find(EMAIL).seq
-    assert attention.count_watches(seq) == 0
-    Pinged(service, owner, "--period", "1h").ping("/fail")
-    Pinged(service, owner, "--period", "1h", name="well").ping()
-    Ruled(service, owner, "> 90").sends(95)
-    assert attention.count_watches(seq) == 2

@@ -91,17 +91,6 @@ def test_after_quiet_hours_an_event_is_pushed_at_once_and_not_with_the_digest(se
     assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
 
 
-def test_a_clock_that_is_set_does_not_bring_a_digest_again(
-    service, owner, browser, night, works, moved_clock, morning
-):
-    held(service.alert(), "a", "b")
-    morning()
-    for jump_s in (-8 * HOUR_S, 9 * HOUR_S, -HOUR_S, 40 * DAY_S, -80 * DAY_S):
-        moved_clock.set_wall(moved_clock.ms + jump_s * 1000)
-        works()
-    assert len(browser.pushes) == 1
-
-
 # What fits
 
 

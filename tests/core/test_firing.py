@@ -185,12 +185,6 @@ def test_a_rule_keeps_its_state_when_its_values_are_deleted(service, owner, rule
     assert rule.state == "ok"
 
 
-def test_placeholders_in_a_name_or_unit_are_not_filled(service, owner):
-    name = "{{ x }} <b>🔥</b> אזהרה" + "x" * 150
-    Ruled(service, owner, "> 90", project="<i>\t'--", metric="m" * 100, name=name).sends(95, unit="\u202e{{ y }}")
-    assert told(owner) == [(f"{name} is 95 \u202e{{{{ y }}}}", "Rule: > 90. Project: <i>\t'--.")]
-
-
 # --- quiet hours --------------------------------------------------------------------------------------------
 
 

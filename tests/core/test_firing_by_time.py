@@ -81,20 +81,13 @@ def test_a_value_that_arrives_before_the_worker_looks_prevents_firing(owner, sil
     assert (silent.state, told(owner)) == ("ok", [])
 
 
-def test_values_of_another_metric_do_not_end_a_silence(owner, silent, passes):
-    passes(HOUR_S)
-    send(owner, 1, metric="ram")
-    send(owner, 1, project="db")
-    passes(DAY_S - HOUR_S)
-    assert silent.state == "firing"
-
-
 def test_arrivals_count_for_each_metric_whatever_batches_they_came_in(service, owner, passes):
     rules = {metric: Ruled(service, owner, "silent 1h", metric=metric) for metric in "abc"}
     for batch in ("abc", "ba", "b", "ab"):
         passes(MINUTE_S)
         metrics = [{"metricId": metric, "metricName": metric.upper(), "value": 1} for metric in batch]
         owner.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": metrics})
+    send(owner, 1, metric="c", project="db")
     passes(57 * MINUTE_S - 1)
     assert {rule.state for rule in rules.values()} == {"ok"}
     passes(1)

@@ -311,13 +311,6 @@ def test_a_mute_goes_with_what_it_mutes(service, owner, hook, bob):
         assert (way, bob.get("/mutes").json["mutes"], run("SELECT count(*) FROM mute").fetchone()) == (way, [], (0,))
 
 
-def test_a_copy_for_later_comes_when_the_owners_does(owner, bob, phone, moved_clock, passes):
-    send_at(owner, moved_clock.ms + 60_000)
-    assert bob.listed()[0]["status"] == "held"
-    passes(61)
-    assert bodies(phone) == ["later"]
-
-
 def test_a_disabled_follower_one_with_a_full_backlog_and_one_without_room_are_passed_over(
     service, owner, hook, bob, phone, monkeypatch
 ):

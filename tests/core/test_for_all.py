@@ -212,15 +212,3 @@ def test_an_assistants_question_gets_the_first_answer_of_anybody(household, serv
 def test_without_followers_a_group_is_one(service, owner):
     seq = notifications.find_seq(1, owner.send().json["notification"]["id"])
     assert [one.seq for one in group([seq])] == [seq]
-
-
-def test_the_button_that_mutes_an_alert_mutes_it_for_who_presses_it(household, service, owner, moved_clock):
-    hook = service.alert("--mute-button")
-    bob = household.callers["bob"]
-    follow(owner, bob, "bob@example.org", "alert", hook.id)
-    hook.post({"message": "first"})
-    press(household, "bob", bob.listed()[0]["id"], 0)
-    assert (hook.post({"message": "second"}).json["status"], bob.listed()[0]["status"]) == ("delivered", "held")
-    (muted,) = bob.get("/mutes").json["mutes"]
-    assert (muted["what"], muted["name"], owner.get("/mutes").json["mutes"]) == ("alert", "Backups", [])
-    assert bob.delete(f"/mutes/{muted['id']}").json == {"ok": True}

@@ -280,32 +280,6 @@ def test_a_changed_time_zone_moves_neither_a_period_nor_a_late_cron(service, own
     assert [state for state, _ in before] == ["late", "up"]
 
 
-def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_time(
-    service, owner, passes, until, restarted
-):
-    beat = nightly(service, owner, zone="UTC")
-    until("2026-11-22T02:30")
-    beat.ping()
-    until("2026-11-23T02:00")
-    passes(0)
-    restarted(HOUR_S)
-    assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-24T02:30"))
-    restarted(HOUR_S)
-    assert beat.watch["deadlineAt"] == utc("2026-11-24T02:30")
-
-
-def test_a_clock_that_is_set_back_a_little_leaves_a_late_cron_late(service, owner, passes, until, moved_clock):
-    beat = nightly(service, owner, zone="UTC")
-    beat.ping()
-    until("2026-11-22T02:35")
-    passes(0)
-    moved_clock.set_wall(moved_clock.ms - 3_000)
-    passes(1)
-    assert beat.state == "late"
-    passes(10 * MINUTE_S)
-    assert beat.state == "down"
-
-
 def test_a_ping_while_the_clock_was_a_year_ahead_does_not_keep_a_cron_up_for_a_year(
     service, owner, passes, until, moved_clock
 ):

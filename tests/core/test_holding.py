@@ -3,8 +3,7 @@
 import pytest
 
 from tests.support.accounts import OWNER, PRO, account_set
-from tests.support.devices import subscribe
-from tests.support.holding import QUIET, digest_of, held, shown, statuses
+from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.times import MINUTE_S
 
 # Holding
@@ -22,26 +21,6 @@ def test_a_held_event_is_counted_when_it_happens(service, owner, night, moved_cl
     stats, (alert,) = owner.get("/stats").json["stats"], owner.get("/alerts").json["alerts"]
     assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
     assert (alert["notificationCount"], alert["lastTriggeredAt"]) == (2, moved_clock.ms)
-
-
-@pytest.mark.parametrize("now, status", [("2026-11-21T16:14:59", "delivered"), ("2026-11-21T16:15:00", "held")])
-def test_quiet_hours_are_in_the_accounts_time_zone(service, owner, until, now, status):
-    account_set(service, "--quiet-hours", QUIET, "--timezone", "Asia/Kathmandu")
-    hook = service.alert()
-    until(now)
-    assert hook.post({"message": "a"}).json["status"] == status
-
-
-def test_what_is_sent_through_the_rest_api_is_never_held(service, owner, browser, night):
-    held(service.alert("--frequency", "1d"), "a")
-    assert owner.send("Backup", "b").json["notification"]["status"] == "delivered"
-    assert shown(browser) == [("MCP - Backup", "b")]
-
-
-def test_quiet_hours_hold_only_their_own_account(service, pro, push_service, night):
-    browser = subscribe(pro, push_service)
-    assert service.alert(email=PRO).post({"message": "a"}).json["status"] == "delivered"
-    assert shown(browser) == [("MCP - Backups", "a")]
 
 
 def test_a_held_notification_keeps_its_text_when_the_template_changes(service, owner, browser, night, morning):

@@ -143,12 +143,6 @@ def test_no_program_can_send_such_a_button(owner, browser):
     assert owner.post("/notifications/send", sent).status_code == 400
 
 
-def test_it_is_not_an_open_question(service, owner, browser, hook):
-    hook.post({"message": "a"})
-    answer = owner.get(f"/notifications/{owner.listed()[0]['id']}").json["notification"]
-    assert "answer" not in answer
-
-
 def test_with_as_many_mutes_as_there_may_be_a_press_says_so(service, owner, browser, hook, monkeypatch):
     monkeypatch.setattr(core_mutes, "MAX_MUTES", 2)
     hook.post({"message": "a"})

@@ -134,14 +134,6 @@ def test_an_invitation_works_once_within_seven_days(service, moved_clock):
         use(token)
 
 
-def test_an_invitation_that_is_a_week_old_works_no_more(service, moved_clock):
-    make(service, OWNER)
-    token = invite()
-    moved_clock.advance(7 * DAY_S)
-    with pytest.raises(Refused, match="no longer works"):
-        use(token)
-
-
 def test_a_second_invitation_takes_the_place_of_the_first(service):
     make(service, OWNER)
     first, second = invite(plan="pro"), invite(f" {OTHER.upper()}", plan="scale")
@@ -244,12 +236,3 @@ def test_a_rule_of_a_disabled_account_waits_again_after_enabling(service, owner,
     assert (ruled.state, told(owner)) == ("ok", [])
     passes(HOUR_S)
     assert ruled.state == "firing"
-
-
-def test_nothing_of_a_disabled_account_is_deleted(service, owner, administrator):
-    owner.send(title="kept")
-    disable()
-    disable()
-    enable()
-    enable()
-    assert [one["title"] for one in owner.listed()] == ["MCP - kept"]

@@ -6,9 +6,8 @@ import shlex
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged
-from tests.support.holding import digest_of, held, shown
+from tests.support.holding import shown
 from tests.support.rules import Ruled
 from tests.support.server import ROOT
 
@@ -65,37 +64,6 @@ def test_nights_are_later_at_weekends_and_urgent_rings(alert, example, until):
         until(moment)
         assert alert.post({"message": "a", "p": "normal"}).json["status"] == of_normal
         assert alert.post({"message": "b", "p": "urgent"}).json["status"] == "delivered"
-
-
-def test_one_device_is_silent_and_the_other_is_not(owner, browser, alert, example, until, push_service):
-    example(2)
-    phone = subscribe(owner, push_service)
-    until("2026-11-23T17:00")
-    alert.post({"message": "at work", "p": 3})
-    until("2026-11-23T18:00")
-    alert.post({"message": "at home", "p": 5})
-    assert (len(browser.messages), len(phone.messages)) == (1, 2)
-
-
-@pytest.mark.parametrize("ends_early", [True, False])
-def test_a_deployment_is_one_digest(alert, browser, example, passes, ends_early):
-    example(3, 1)
-    held(alert, "a", "b")
-    if ends_early:
-        example(3, 2)
-    passes(0 if ends_early else 7_200)
-    assert shown(browser)[-1] == digest_of("Backups: a", "Backups: b")
-
-
-def test_after_a_restart_is_told_what_did_not_come_back(service, owner, browser, example, until, works_at):
-    back, gone = (Pinged(service, owner, "--period", "7d", name=name) for name in ("Back", "Gone"))
-    example(4)
-    until("2026-11-22T03:00")
-    for beat in (back, gone):
-        beat.ping("/fail")
-    back.ping()
-    works_at("2026-11-22T04:00")
-    assert [title for title, _ in shown(browser)] == ["MCP - Gone is down"]
 
 
 def test_on_holiday_only_urgent_rings_and_no_digest_comes(alert, browser, example, works_at):

@@ -35,15 +35,6 @@ def titles(browser):
     return [title for title, _ in shown(browser)]
 
 
-def test_an_urgent_event_repeats_until_it_is_acknowledged(owner, hook, browser, minutes):
-    id_ = post(hook)
-    minutes(2)
-    assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
-    acknowledge(owner, id_)
-    minutes(3)
-    assert rung(owner, id_) == ("acknowledged", 2) and len(browser.messages) == 4  # the last says so
-
-
 @each("more", [{"priority": "high"}, {"s": "resolved"}])
 def test_other_events_do_not_repeat(owner, hook, browser, minutes, more):
     browser.messages.clear()

@@ -6,7 +6,6 @@ from core import retries, scheduled
 from store import database
 from store import scheduled as queries
 from tests.support.alarms import bodies, detail, every, rung, send_at
-from tests.support.devices import subscribe
 from tests.support.holding import held, statuses
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
@@ -51,14 +50,6 @@ def test_releasing_a_scheduled_notification_wakes_the_retries(service, owner, la
     scheduled.release_due(moved_clock.ms)
     assert retries.batches.due.is_set()
     assert owner.listed()[0]["status"] == "pending"
-
-
-def test_a_scheduled_notification_goes_to_the_devices_present_at_its_time(
-    owner, push_service, browser, later, passes
-):
-    other = subscribe(owner, push_service)
-    passes(HOUR_S)
-    assert (bodies(browser), bodies(other)) == (["later"], ["later"])
 
 
 @pytest.mark.parametrize("priority, pushed", [(1, 0), (2, 0), (4, 1)])

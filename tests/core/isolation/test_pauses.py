@@ -9,7 +9,6 @@ import push
 from core import retries
 from providers.transport import FAILURES, Reply
 from tests.support.isolation import KINDS, in_thread, later, listed, pending, sent
-from tests.support.memory import open_service
 
 PAUSE_S = 30
 ROUND_S = 5
@@ -141,12 +140,6 @@ def test_a_pause_does_not_change_the_backoff(ann, bob, device, service, moved_cl
     assert len(phone.pushes) == 2
     later(service, moved_clock, 1)
     assert (len(phone.pushes), listed(bob)) == (3, ["delivered"])
-
-
-def test_a_restart_ends_a_pause(ann, device, service):
-    unanswered(ann, device(ann))
-    open_service(service.app, service.settings)
-    assert sent(ann) == "delivered"
 
 
 # Other origins
