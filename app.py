@@ -277,7 +277,7 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/v1/health", ntfy.show_health, errors=ntfy_errors),
     *(
         Route("GET", f"/<topics:topics>/{name}", handler, guards.topic, errors=ntfy_errors, scopes=OWNERS)
-        for name, handler in ntfy_topics.operations()
+        for name, handler in ntfy_topics.OPERATIONS.items()
     ),
     Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest, gotify_errors, SENDERS),
     Route("GET", "/gotify/version", gotify.show_version, errors=gotify_errors),

@@ -55,11 +55,6 @@ class RequestContext:
         """The request as Werkzeug reads it: Flask's, where that answers; few requests of programs need one."""
         return Request(self.environ, populate_request=False)
 
-    @property
-    def rule(self) -> str:
-        """The route, or "-"; logged instead of the path, which may be secret."""
-        return str(self.environ.get("pocketbell.route", "-"))
-
 
 _context = ContextVar[RequestContext]("request")
 request = cast(Request, LocalProxy(_context, "request"))  # where nobody hurries: `current().environ` takes a ninth

@@ -3,7 +3,7 @@
 The topic is the credential. Must not know SQL, or what is stored for whom.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -83,12 +83,10 @@ def _subscription(asked: Wanted, write: Writer) -> Subscription:
     return Empty(names, asked, write, known.caller, known.confirm)
 
 
-def operations() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The last part of each address, and its handler."""
-    yield "auth", check_topic
-    for name, written in FORMATS.items():
-        yield name, partial(stream, written)
-    yield "ws", stream_frames
+OPERATIONS: dict[str, Callable[..., Any]] = {  # by the last part of the address
+    **{"auth": check_topic, "ws": stream_frames},
+    **{name: partial(stream, written) for name, written in FORMATS.items()},
+}
 
 
 class Streaming(Response):

@@ -59,11 +59,8 @@ def watch(beat: Beat) -> Shape:
     return {
         "id": beat.id,
         "kind": "heartbeat",
-        "name": beat.name,
+        **definitions.HEARTBEAT.fields_of(beat),
         "state": beat.state,
-        **({"cron": beat.cron} if beat.cron is not None else {"periodS": beat.period_s}),
-        "graceS": beat.grace_s,
-        "priority": beat.priority,
         "lastPingAt": beat.last_ping_at,
         "deadlineAt": beat.deadline_at,
         "downSince": beat.down_since if beat.state == "down" else None,
