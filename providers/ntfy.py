@@ -62,7 +62,7 @@ class Ntfy(Provider[str]):
 
     def ready(self) -> str:
         """The sentence of `doctor`."""
-        return "it is ready." if self.settings else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
+        return super().ready() if self.settings else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
 
 
 def _hexadecimal(text: str) -> str:

@@ -6,11 +6,10 @@ from threading import Thread
 
 import pytest
 
-import push
 from config import SettingError, load, variables
 from core import doctor
 from providers import PROVIDERS
-from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, parsed
+from providers.base import Meaning, Outcome, Provider, Said, TokenForm, parsed
 from providers.transport import Request
 from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
@@ -49,25 +48,6 @@ class PigeonPost(Provider[str]):
 
     def said(self, reply):
         return Said(reply.status, str(parsed(reply).get("problem", "")))
-
-
-class Notebook(Provider[bool]):
-    """Delivers without any HTTP request."""
-
-    kind, name, service, hint = "notebook", "Notebook", "The notebook", "Look at it."
-    answers = ()
-    token_form = TokenForm(re.compile(r"[a-z]+"), "small letters")
-
-    @classmethod
-    def read(cls, values):
-        return True
-
-    def origin(self, push):
-        return "here"
-
-    def request(self, push, left_s):
-        self.written = push.message.content.title
-        return Answer(Outcome.DELIVERED)
 
 
 class Loft:
@@ -163,14 +143,3 @@ def test_the_devices_page_offers_it(service):
     form = {"kind": "pigeon", "token": "DE-17", "name": ""}
     assert visitor.post("/app/devices/token", form).status_code == 303
     assert visitor.page("/app/devices").section("Pigeon post")
-
-
-def test_a_provider_without_requests_answers_itself(make_service, monkeypatch, moved_clock):
-    monkeypatch.setitem(PROVIDERS, Notebook.kind, Notebook)
-    service = make_service()
-    service.account()
-    owner = service.caller()
-    assert owner.post("/devices", {"kind": "notebook", "token": "mine"}).status_code == 201
-    assert owner.send("Seed").json["notification"]["status"] == "delivered"
-    assert push.provider_of("notebook").written == "MCP - Seed"
-    assert ("ok", "it is ready.") in {(one.level, one.words) for one in doctor.examine(service.settings)}

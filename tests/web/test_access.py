@@ -1,6 +1,5 @@
 """Who may come in, and what others are told: the authorization header, the order of checks, 404, error shapes."""
 
-import base64
 import hashlib
 import logging
 import re
@@ -44,33 +43,23 @@ MALFORMED = {
     "the scheme and a space": lambda key: ["Bearer "],
     "the key alone": lambda key: [key],
     "Basic": lambda key: [f"Basic {key}"],
-    "Basic with the key as a password": lambda key: ["Basic " + base64.b64encode(f":{key}".encode()).decode()],
-    "Token": lambda key: [f"Token {key}"],
-    "Digest": lambda key: [f'Digest username="{key}"'],
     "a scheme that begins alike": lambda key: [f"Bearers {key}"],
     "the scheme twice": lambda key: [f"Bearer Bearer {key}"],
-    "a colon after the scheme": lambda key: [f"Bearer: {key}"],
     "no space": lambda key: [f"Bearer{key}"],
-    "an equals sign": lambda key: [f"Bearer={key}"],
     "a parameter": lambda key: [f"Bearer token={key}"],
     "a tab": lambda key: [f"Bearer\t{key}"],
     "a no-break space": lambda key: [f"Bearer\xa0{key}"],
     "a no-break space at the end": lambda key: [f"Bearer {key}\xa0"],
-    "a no-break space before": lambda key: [f"\xa0Bearer {key}"],
     "a next-line character at the end": lambda key: [f"Bearer {key}\x85"],
     "a form feed at the end": lambda key: [f"Bearer {key}\x0c"],
     "a NUL at the end": lambda key: [f"Bearer {key}\x00"],
-    "the order turned": lambda key: [f"{key} Bearer"],
     "two headers": lambda key: [f"Bearer {key}", f"Bearer {key}"],
-    "two headers, the second empty": lambda key: [f"Bearer {key}", ""],
     "two headers, the second of another scheme": lambda key: [f"Bearer {key}", "Basic eDp5"],
     "two credentials with a comma": lambda key: [f"Bearer {key}, Bearer {key}"],
     "two keys with a comma": lambda key: [f"Bearer {key},{key}"],
     "two keys with a space": lambda key: [f"Bearer {key} {key}"],
     "a word after the key": lambda key: [f"Bearer {key} x"],
-    "a semicolon after the key": lambda key: [f"Bearer {key};"],
     "quotes": lambda key: [f'Bearer "{key}"'],
-    "angle brackets": lambda key: [f"Bearer <{key}>"],
     "padding": lambda key: [f"Bearer {key}="],
     "upper-case digits": lambda key: ["Bearer " + key[:8] + key[8:].upper()],
     "an upper-case prefix": lambda key: ["Bearer " + key[:8].upper() + key[8:]],
@@ -78,19 +67,16 @@ MALFORMED = {
     "another marker": lambda key: ["Bearer " + key.replace("test", "live")],
     "47 digits": lambda key: ["Bearer " + key[:-1]],
     "49 digits": lambda key: ["Bearer " + key + "0"],
-    "its first digit missing": lambda key: ["Bearer " + key[:8] + key[9:]],
     "a space within": lambda key: ["Bearer " + key[:20] + " " + key[20:]],
     "one digit changed": lambda key: ["Bearer " + key[:-1] + ("0" if key[-1] != "0" else "1")],
     "unknown": lambda key: ["Bearer sk_test_" + "0" * 48],
     "the preview": lambda key: ["Bearer " + key[:16]],
     "the hash": lambda key: ["Bearer " + hashlib.sha256(key.encode()).hexdigest()],
-    "the hash with the prefix": lambda key: ["Bearer sk_test_" + hashlib.sha256(key.encode()).hexdigest()[:48]],
     "percent-encoded": lambda key: ["Bearer " + key.replace("_", "%5F")],
     "a letter with an accent": lambda key: ["Bearer " + key[:-1] + "\xe9"],
     "full-width digits": lambda key: ["Bearer sk_test_" + ("０" * 48).encode().decode("latin-1")],
     "a superscript digit": lambda key: ["Bearer " + key[:-1] + "\xb2"],
     "very long": lambda key: ["Bearer " + "a" * 100_000],
-    "null": lambda key: ["Bearer null"],
 }
 
 
