@@ -100,17 +100,6 @@ def test_accounts_do_not_count_against_each_other(service, keys):
     assert taken([*callers(service, 2, "other@example.org"), keys[5]]) == 2
 
 
-def test_redis_counts_key_and_account_in_one_question(sharing_service, redis):
-    sharing_service.account()
-    keys = callers(sharing_service, 6)
-    for number in range(1, 6):
-        use_up(number, 99)
-    redis.ask("CONFIG", "RESETSTAT")
-    assert [left(caller.get("/stats")) for caller in keys[4:]] == [0, 3]
-    assert "cmdstat_eval:calls=2," in redis.ask("INFO", "commandstats")
-    assert taken([*keys, *keys]) == 3
-
-
 # --- new keys -----------------------------------------------------------------------------------------------
 
 

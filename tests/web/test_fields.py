@@ -373,15 +373,6 @@ def test_replaced_and_expired_notifications_are_found_by_an_index(service, state
     assert index in plan and "SCAN notification" not in plan
 
 
-def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
-    browser = add(pro, push_service)
-    for _ in range(50):
-        sent(pro, tag="t")
-    assert len(browser.pushes) == 50
-    with database.transaction(database.EVERYBODY):
-        assert len(notifications.replace_earlier(1, "t", 2**40)) == 1
-
-
 # --- expiresAt ----------------------------------------------------------------------------------------------
 
 

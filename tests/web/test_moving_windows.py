@@ -13,7 +13,7 @@ from core.plans import PLANS
 from process.redis_client import RedisClient
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
-from web import moving_windows, shared_windows
+from web import shared_windows
 from web.moving_windows import Counted, MovingWindows
 from web.shared_windows import SharedWindows
 
@@ -211,39 +211,7 @@ def test_a_full_window_of_the_largest_quota_takes_little_memory(client, redis):
     assert int(redis.ask("MEMORY", "USAGE", key)[1:]) < 16 * largest
 
 
-# In memory: what it costs and what it keeps
-
-
-def steps(call):
-    """How many bytecode instructions of moving_windows.py a call takes; nothing else that runs meanwhile counts."""
-    count, before = 0, sys.gettrace()
-
-    def trace(frame, event, _):
-        nonlocal count
-        if frame.f_code.co_filename != moving_windows.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    sys._getframe().f_trace_opcodes = True  # Python 3.12 only counts instructions if a frame asked before settrace
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
-
-
-@pytest.mark.parametrize("key", ["key 5", "another"])
-@pytest.mark.parametrize("keys", [100, 10_000])
-def test_counting_a_request_costs_the_same_however_many_keys_there_are(in_memory, keys, key):
-    few = MovingWindows()
-    for number in range(10):
-        few.acquire_entry(f"key {number}", 100, 60)
-    for number in range(keys):
-        in_memory.acquire_entry(f"key {number}", 100, 60)
-    assert 0 < steps(lambda: in_memory.acquire_entry(key, 100, 60)) == steps(lambda: few.acquire_entry(key, 100, 60))
+# In memory: what it keeps
 
 
 def test_idle_keys_are_dropped(in_memory, moved_clock):
