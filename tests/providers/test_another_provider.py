@@ -1,8 +1,6 @@
 """A provider needs its module and a line in `PROVIDERS`: one that is declared here is pushed to like the others."""
 
-import json
 import re
-from threading import Thread
 
 import pytest
 
@@ -14,7 +12,6 @@ from providers.transport import Request
 from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
 from tests.support.rows import each
-from tests.support.stand_in_server import StandInHandler, StandInServer
 from wire.json_text import json_bytes
 
 
@@ -50,42 +47,14 @@ class PigeonPost(Provider[str]):
         return Said(reply.status, str(parsed(reply).get("problem", "")))
 
 
-class Loft:
-    """The stand-in: keeps what it gets, and gives the answers it is told to."""
-
-    def __init__(self):
-        self.got, self.answers = [], []
-        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (LoftHandler,), {"loft": self}))
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-
-class LoftHandler(StandInHandler):
-    def do_POST(self):  # noqa: N802
-        flown = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        unknown = (400, b'{"problem": "no such pigeon"}') if flown["ring"] == PigeonPost.nobody else (200, b"{}")
-        status, body = self.loft.answers.pop(0) if self.loft.answers else unknown
-        if status == 200:
-            self.loft.got.append(flown)
-        self.respond(status, body)
-
-
-@pytest.fixture
-def loft():
-    loft = Loft()
-    yield loft
-    loft.server.shutdown()
-    loft.server.server_close()
-
-
 @pytest.fixture(autouse=True)
 def declared(monkeypatch):
     monkeypatch.setitem(PROVIDERS, PigeonPost.kind, PigeonPost)
 
 
 @pytest.fixture
-def service(make_service, loft, moved_clock):
-    return make_service(LOFT_URL=loft.url)
+def service(make_service, receiver, moved_clock):
+    return make_service(LOFT_URL=receiver.origin)
 
 
 @pytest.fixture
@@ -114,10 +83,10 @@ def test_the_variable_of_a_provider_is_one_of_the_settings():
     assert str(refused.value) == 'LOFT_URL is "loft": it takes an origin, such as https://loft.example.org.'
 
 
-def test_a_device_is_named_after_its_kind_and_gets_pushes(owner, pigeon, loft):
+def test_a_device_is_named_after_its_kind_and_gets_pushes(owner, pigeon, receiver):
     assert (pigeon["kind"], pigeon["name"]) == ("pigeon", "Pigeon post")
     assert owner.send("Seed", "for the winter").json["notification"]["status"] == "delivered"
-    assert loft.got == [{"ring": "DE-17", "title": "MCP - Seed", "body": "for the winter"}]
+    assert [one.json for one in receiver.got] == [{"ring": "DE-17", "title": "MCP - Seed", "body": "for the winter"}]
 
 
 def test_a_token_must_have_its_form(owner):
@@ -131,9 +100,10 @@ def test_an_unknown_kind_is_told_that_there_is_this_one_too(owner):
     assert error == "kind must be apns, email, fcm, ntfy, pigeon, webhook or webpush."
 
 
-def test_doctor_tries_its_credentials(service, loft):
+def test_doctor_tries_its_credentials(service, receiver):
+    receiver.answers["/fly"] = (400, b'{"problem": "no such pigeon"}')
     assert checked(service) == ("ok", "The loft accepts the credentials.")
-    loft.answers = [(403, b"")]
+    receiver.answers["/fly"] = (403,)
     assert checked(service) == ("bad", "The loft answered 403. Check LOFT_URL.")
 
 

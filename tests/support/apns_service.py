@@ -34,11 +34,8 @@ from tests.support.listener import stop_listening
 MAX_BODY = 4096
 MAX_STREAMS = 1000  # once a connection has had its first 200; one at a time until then
 TOKEN_AGE_S, TOKEN_INTERVAL_S, TOLERANCE_S = 3600, 1200, 60
-PUSH_TYPES = {"alert", "background", "location", "voip", "complication", "fileprovider", "mdm", "liveactivity"}
-PUSH_TYPES |= {"pushtotalk", "controls", "widgets"}
 REASONS = {410: "Unregistered", 413: "PayloadTooLarge", 429: "TooManyRequests"}
 REASONS |= {403: "InvalidProviderToken", 500: "InternalServerError", 503: "ServiceUnavailable"}
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SHOWN = (200, "goaway", 0, "hang")  # the phone may have shown these: a client that repeats one makes a duplicate
 
 
@@ -52,7 +49,6 @@ class Answer:
     status: int | str = 200
     reason: str = ""
     after_s: float = 0.0
-    timestamp_ms: int = 0  # of a 410; now when 0
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -65,28 +61,22 @@ class Phone:
     pushes: list[dict[str, str]] = field(default_factory=list)  # headers of every push SEEN, whatever the answer
     answers: list[Answer] = field(default_factory=list)
 
-    def then(
-        self, status: int | str, reason: str = "", after_s: float = 0.0, timestamp_ms: int = 0, **headers: str
-    ) -> "Phone":
+    def then(self, status: int | str, reason: str = "", after_s: float = 0.0, **headers: str) -> "Phone":
         """Answer the next push like this: with a status, or in one of these ways.
 
         0 closes the connection without an answer, "hang" never answers, "refuse" resets with REFUSED_STREAM,
         "goaway" says GOAWAY, answers all that was sent, then closes; "goaway-hard" says that it never saw this one.
         """
         named = {name.lower().replace("_", "-"): value for name, value in headers.items()}
-        self.answers.append(Answer(status, reason or REASONS.get(status, ""), after_s, timestamp_ms, named))
+        self.answers.append(Answer(status, reason or REASONS.get(status, ""), after_s, named))
         return self
 
 
 class ApnsService:
-    def __init__(
-        self,
-        certificates: Certificates,
-        topic: str = "com.example.pocketbell",
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.topic, self.clock = topic, clock
-        self.team_id, self.key_id = "TEAM123456", "KEY1234567"
+    topic, team_id, key_id = "com.example.pocketbell", "TEAM123456", "KEY1234567"
+
+    def __init__(self, certificates: Certificates, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.key_pem = key_pem(self.key).decode()  # the contents of the .p8 file
         self.lock = threading.RLock()
@@ -152,7 +142,7 @@ class ApnsService:
             answer = phone.answers.pop(0) if phone.answers else self._injected()
             message = Message(json.loads(body), named)
             if answer.status in SHOWN:
-                self.shown[token, str(message.body.get("id") or named.get("apns-id") or body)] += 1
+                self.shown[token, str(message.body.get("id") or body)] += 1
             if answer.status in (200, "goaway"):
                 phone.messages.append(message)
             return answer
@@ -169,11 +159,10 @@ class ApnsService:
             (len(named) == len(headers), 400, "DuplicateHeaders"),
             ("apns-topic" in named, 400, "MissingTopic"),
             (named.get("apns-topic") == self.topic, 400, "DeviceTokenNotForTopic"),
-            (named.get("apns-push-type") in PUSH_TYPES, 400, "InvalidPushType"),
+            (named.get("apns-push-type") == "alert", 400, "InvalidPushType"),
             (named.get("apns-priority", "10") in ("1", "5", "10"), 400, "BadPriority"),
             (re.fullmatch("[0-9]{1,10}", named.get("apns-expiration", "0")), 400, "BadExpirationDate"),
             (len(named.get("apns-collapse-id", "").encode()) <= 64, 400, "BadCollapseId"),
-            ("apns-id" not in named or UUID.fullmatch(named["apns-id"]), 400, "BadMessageId"),
             (body, 400, "PayloadEmpty"),
             (len(body) <= MAX_BODY, 413, "PayloadTooLarge"),
             (_has_aps(body), 400, "BadPayload"),  # Apple documents no reason for this
@@ -309,7 +298,7 @@ class _Connection:
             raise ConnectionAbortedError
         if answer.status == "hang":
             return
-        headers, _ = self.streams.pop(stream)
+        del self.streams[stream]
         if answer.status == "goaway":
             self._go_away(self.http.highest_inbound_stream_id)
         elif answer.status == "goaway-hard":
@@ -318,17 +307,17 @@ class _Connection:
             if self.last is None or stream <= self.last:
                 self.http.reset_stream(stream, ErrorCodes.REFUSED_STREAM)
         else:
-            self._reply(stream, answer, dict(headers).get("apns-id") or str(uuid.uuid4()))
+            self._reply(stream, answer)
 
-    def _reply(self, stream: int, answer: Answer, apns_id: str) -> None:
+    def _reply(self, stream: int, answer: Answer) -> None:
         status = 200 if answer.status == "goaway" else answer.status
         if status == 200 and self.limit < MAX_STREAMS:
             self.limit = MAX_STREAMS
             self._say(SettingsFrame(settings={SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS}))
         body: dict = {"reason": answer.reason} if status != 200 else {}
         if status == 410:
-            body["timestamp"] = answer.timestamp_ms or round(self.service.clock() * 1000)
-        headers = {":status": str(status), "apns-id": apns_id} | answer.headers
+            body["timestamp"] = round(self.service.clock() * 1000)
+        headers = {":status": str(status), "apns-id": str(uuid.uuid4())} | answer.headers
         self.http.send_headers(stream, list(headers.items()), end_stream=not body)
         if body:
             self.http.send_data(stream, json.dumps(body).encode(), end_stream=True)

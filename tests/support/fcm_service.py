@@ -10,7 +10,6 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
@@ -18,7 +17,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.support.certificates import Certificates, key_pem
-from tests.support.stand_in_server import StandInHandler, StandInServer
+from tests.support.stand_in_server import StandIn, StandInHandler
 
 MAX_BYTES = 4096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -89,20 +88,14 @@ class Phone:
         return self
 
 
-class FcmService:
-    def __init__(
-        self, certificates: Certificates, project: str = "pocketbell", clock: Callable[[], float] = time.time
-    ) -> None:
-        self.project, self.clock = project, clock
-        self.client_email = f"sender@{project}.iam.gserviceaccount.com"
+class FcmService(StandIn):
+    project, client_email = "pocketbell", "sender@pocketbell.iam.gserviceaccount.com"
+
+    def __init__(self, certificates: Certificates) -> None:
         self.lock = threading.Lock()
         self.forget()
-        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
-        context = certificates.context("http/1.1")
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.origin = f"https://127.0.0.1:{self.server.server_port}"
-        self.url = f"{self.origin}/v1/projects/{project}/messages:send"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.serve(_Handler, certificates.context("http/1.1"))
+        self.url = f"{self.origin}/v1/projects/{self.project}/messages:send"
 
     def forget(self) -> None:
         """Start afresh with the same key; connections stay open."""
@@ -110,7 +103,6 @@ class FcmService:
         self.access: dict[str, float] = {}  # access tokens issued, and when each ends
         self.expires_in = 3599
         self.oauth_answers: list[Answer] = []
-        self.seen: Counter[str] = Counter()  # by the message's id, whatever the answer
         self.shown: Counter[tuple[str, str]] = Counter()  # by device and id, what the phone may have shown
         self.oauth_calls = 0
         self.after_s = 0.0  # latency of every answer
@@ -148,10 +140,6 @@ class FcmService:
         """How many pushes were repeated although the phone may already have shown them."""
         return sum(times - 1 for times in self.shown.values())
 
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
     def issue(self, form: dict[str, list[str]]) -> Answer:
         """Answer a request for an access token."""
         with self.lock:
@@ -162,7 +150,7 @@ class FcmService:
             answer = self.oauth_answers.pop(0) if self.oauth_answers else Answer()
             if answer.status == 200:
                 token = f"ya29.{secrets.token_urlsafe(64)}"
-                self.access[token] = self.clock() + self.expires_in
+                self.access[token] = time.time() + self.expires_in
                 answer.body = _json(access_token=token, expires_in=self.expires_in, token_type="Bearer")
             return answer
 
@@ -176,7 +164,7 @@ class FcmService:
             claims = jwt.decode(assertion, public_key, ["RS256"], options, audience=audience, issuer=issuer)
         except jwt.InvalidTokenError as error:
             return "invalid_grant", f"Invalid JWT: {error}"
-        now = self.clock()
+        now = time.time()
         if not all(type(claims[name]) is int for name in ("iat", "exp")):
             return "invalid_grant", "Invalid JWT: iat and exp must be numbers"
         if not now - 3600 <= claims["iat"] <= now + 60 or not now <= claims["exp"] <= claims["iat"] + 3600:
@@ -191,7 +179,6 @@ class FcmService:
             message, wrong = _parse(body)
             phone = self.phones.get(message.get("token", ""))
             number = message.get("data", {}).get("id") or body.decode(errors="replace")
-            self.seen[number] += 1
             if phone:
                 phone.pushes.append(headers)
             refusal = self._check_access(project, headers.get("authorization", ""))
@@ -217,7 +204,7 @@ class FcmService:
             return failure(
                 401, "Request is missing required authentication credential.", reason="CREDENTIALS_MISSING"
             )
-        if self.access.get(token, 0.0) <= self.clock():
+        if self.access.get(token, 0.0) <= time.time():
             reason = "ACCESS_TOKEN_EXPIRED" if token in self.access else "ACCESS_TOKEN_TYPE_UNSUPPORTED"
             return failure(401, "Request had invalid authentication credentials.", reason=reason)
         if project != self.project:

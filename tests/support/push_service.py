@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from py_vapid import Vapid02
 
 from tests.support.server import PATIENCE_S
-from tests.support.stand_in_server import StandInHandler, StandInServer
+from tests.support.stand_in_server import StandIn, StandInHandler
 
 URGENCIES = ("very-low", "low", "normal", "high")
 
@@ -76,12 +76,10 @@ class Answer:
     after: threading.Event | None = None
 
 
-class PushService:
+class PushService(StandIn):
     def __init__(self) -> None:
         self.browsers: dict[str, Browser] = {}
-        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
-        self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.serve(_Handler)
 
     def browser(self) -> Browser:
         """A new subscription at this service."""
@@ -91,10 +89,6 @@ class PushService:
 
     def forget(self) -> None:
         self.browsers.clear()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
     def receive(self, browser: Browser, headers: dict[str, str], body: bytes) -> str | None:
         """Verify and keep one push, and return what is wrong with it."""

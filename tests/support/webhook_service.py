@@ -1,10 +1,9 @@
 """The stand-in for chats and other services that take webhooks."""
 
 import json
-from threading import Thread
 from typing import NamedTuple
 
-from tests.support.stand_in_server import StandInHandler, StandInServer
+from tests.support.stand_in_server import StandIn, StandInHandler
 
 
 class Got(NamedTuple):
@@ -18,22 +17,16 @@ class Got(NamedTuple):
         return json.loads(self.body)
 
 
-class WebhookService:
+class WebhookService(StandIn):
     """Keeps the requests that it gets; answers 200, or what `answers` says for a path: status, body, headers."""
 
     def __init__(self):
         self.got, self.answers, self.before_answer = [], {}, None
-        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
-        self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.serve(_Handler)
 
     def at(self, path):
         """The requests to this path, whatever their query."""
         return [one for one in self.got if one.path.partition("?")[0] == path]
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 class _Handler(StandInHandler):
