@@ -10,7 +10,7 @@ from typing import Any
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from core import local_time, shown_once, week_windows
+from core import local_time, week_windows
 from core.plans import PLANS
 from core.turns import Turns
 from models import Account, ApiKey, Device, sha256_of
@@ -353,16 +353,6 @@ def create_key(
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"You already have {MAX_LIVE_KEYS:,} API keys. Revoke one first.")
         return ApiKey.add(account_seq, name, full_key, now, **(limits or {})), full_key
-
-
-def create_key_to_show(
-    account_seq: int, name: str, session_token: str, now: int, limits: Mapping[str, Any]
-) -> ApiKey:
-    """A new key, whose full text `shown_once.take` gives once to the browser with this session."""
-    with transaction(EVERYBODY, account_seq):
-        key, full_key = create_key(account_seq, name, now, is_distinct=True, limits=limits)
-        shown_once.keep(key.id, full_key, session_token, now)
-    return key
 
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
-from core import channels, mail_limits, shown_once, week_windows
+from core import channels, mail_limits, week_windows
 from core.local_time import is_quiet
 from core.pieces import ROWS, in_pieces
 from models import Account, Device, sha256_of
@@ -14,7 +14,7 @@ from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
 from store import deliveries, mails, notifications
-from store.database import AFTER_ALL, EVERYBODY, transaction
+from store.database import AFTER_ALL, transaction
 from store.senders import Receivers, find_receivers
 from wire.errors import Refused
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
@@ -55,17 +55,21 @@ def chosen(found: Receivers, device_ids: Collection[str] | None) -> Receivers:
     return channels.divided(found._replace(devices=devices, quiet=tuple(quiet), fallbacks=()))
 
 
-def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
+def add_device(
+    account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None, origin: str | None = None
+) -> Device:
     """Add a device, or update the account's device with this token.
 
     `registration` holds a kind, the address (a token, or a subscription for Web Push) and, optionally, what
-    `change_device` takes. `key_seq` is the API key that adds it. `Refused` (400) names a wrong value.
+    `change_device` takes. `key_seq` is the API key that adds it; `origin` is where its owner has the web app open.
+    `Refused` (400) names a wrong value.
     """
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
     values, said = push.provider_of(kind).checked_address(registration), _settings(registration)
     topic, provider = values.pop("topic", None), PROVIDERS[kind]
+    values |= {"origin": origin} if origin else {}
     with transaction(account_seq):
         known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
@@ -92,19 +96,6 @@ def ask_to_confirm(device: Device, now: int) -> None:
     mail_limits.check(device.account_seq, now)
     device.change(confirm_by=now + CONFIRMED_WITHIN_MS)
     mails.add(device.account_seq, "confirm", device.seq, "", now)
-
-
-def add_device_to_show(
-    account_seq: int, registration: dict[str, Any], session_token: str, now: int, origin: str | None = None
-) -> Device:
-    """A new device of an owner at `origin`, whose topic or secret `shown_once.take` gives to the browser once."""
-    with transaction(EVERYBODY, account_seq):
-        device = add_device(account_seq, registration, now)
-        if shown := device.topic or device.secret:
-            shown_once.keep(device.id, shown, session_token, now)
-        if origin:
-            device.change(origin=origin)
-    return device
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

@@ -14,7 +14,6 @@ from providers.email import Email
 from store import people
 from store.database import EVERYBODY, transaction
 from store.people import Person
-from store.rows import new_id
 from store.sessions import OneTimeLink
 from wire.errors import Refused, existing
 
@@ -88,22 +87,11 @@ def invite(
         return found, f"/app/setup/{token}"
 
 
-def invite_to_show(
-    email: str, plan: str, is_administrator: bool, session_token: str, now: int, by: int, by_mail: bool
-) -> str:
-    """Invite somebody; returns the id with which `take_link` gives the link once, to the browser of this session."""
-    _, path = invite(email, plan, is_administrator, now, by, by_mail)
-    id_ = new_id(now)
-    with transaction(EVERYBODY):
-        shown_once.keep(id_, path.rpartition("/")[2], session_token, now)
-    return id_
-
-
 def take_link(id_: str, session_token: str, now: int) -> tuple[str, str] | None:
     """The address that was invited and the path of its link, once, for the session that asked for it."""
-    token = shown_once.take(id_, session_token)
-    link = OneTimeLink.find(sha256_of(token), now) if token else None
-    return (link.account.email, f"/app/setup/{token}") if link and link.account else None
+    path = shown_once.take(id_, session_token)
+    link = OneTimeLink.find(sha256_of(path.rpartition("/")[2]), now) if path else None
+    return (link.account.email, path) if path and link and link.account else None
 
 
 def check_invited(account: Account) -> None:

@@ -8,15 +8,19 @@ import hmac
 
 from store import server_notes
 from store.database import EVERYBODY, transaction
+from store.rows import new_id
 
 LIFE_MS = 600_000
 NOTE = "unseen "  # with the id of what has the secret and a mark of the session after it, the name of the note
 
 
-def keep(id_: str, secret: str, session_token: str, now: int) -> None:
-    """Keep the secret of an object for the browser with this session; call in `transaction()` of `EVERYBODY`."""
-    server_notes.forget(NOTE, f"{NOTE}{now - LIFE_MS:012x}")  # ids begin with their time
-    server_notes.put(_name(id_, session_token), _masked(secret.encode(), session_token, id_).hex())
+def keep(secret: str, session_token: str, now: int, id_: str = "") -> str:
+    """Keep a secret for the browser with this session; returns the id by which to take it: `id_`, or a new one."""
+    id_ = id_ or new_id(now)
+    with transaction(EVERYBODY):
+        server_notes.forget(NOTE, f"{NOTE}{now - LIFE_MS:012x}")  # ids begin with their time
+        server_notes.put(_name(id_, session_token), _masked(secret.encode(), session_token, id_).hex())
+    return id_
 
 
 def take(id_: str, session_token: str) -> str | None:

@@ -151,11 +151,19 @@ def add_fetching() -> Page:
         if not is_fetched(typed["kind"]):
             raise Refused(400)
         registration = {**typed, "name": typed["name"] or None}
-        account_seq, token = current().account.seq, guards.session_token()
-        device = devices.add_device_to_show(account_seq, registration, token, clock.now_ms())
+        device = _added(registration)
     except Refused as refused:
         return devices_page(Problem.of(refused, "fetching-name"), fetching_name=typed["name"]), 422
     return redirect(f"/app/devices?made={device.id}#subscribe", 303)
+
+
+def _added(registration: dict[str, Any], origin: str | None = None) -> Device:
+    """A new device, whose topic or secret the page shows that comes next."""
+    now = clock.now_ms()
+    device = devices.add_device(current().account.seq, registration, now, origin=origin)
+    if shown := device.topic or device.secret:
+        shown_once.keep(shown, guards.session_token(), now, device.id)
+    return device
 
 
 def test_device(device_id: str) -> Page:
@@ -238,8 +246,7 @@ def add_channel() -> Page:
     typed = {name: request.form.get(name, "").strip() for name in names}
     try:
         registration = {name: typed[name] or None for name in names[:5]} | _role(typed["when"])
-        account_seq, token, now = current().account.seq, guards.session_token(), clock.now_ms()
-        device = devices.add_device_to_show(account_seq, registration, token, now, guards.origin())
+        device = _added(registration, guards.origin())
     except Refused as refused:
         problem = Problem.of(refused)
         form = "mail" if "address" in request.form else "chat"

@@ -53,9 +53,10 @@ def create_key() -> Page:
         if life not in LIVES:
             raise Refused(400, "Choose one of these times.", field="life")
         limits = api_keys.limits(scope, now + LIVES[life][0] * DAY_MS if life else None, now, "life")
-        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), now, limits)
+        key, full_key = accounts.create_key(current().account.seq, name, now, is_distinct=True, limits=limits)
     except Refused as refused:
         return show_keys(problem=Problem.of(refused), name=name, scope=scope, life=life), 422
+    shown_once.keep(full_key, guards.session_token(), now, key.id)
     return redirect(f"/app/keys?made={key.id}", 303)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import redirect, render_template
 
-from core import accounts, deletion, mails, people
+from core import accounts, deletion, mails, people, shown_once
 from core.plans import PLANS
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -42,9 +42,10 @@ def invite() -> Page:
     email, plan, role, by_mail = sent.get("email", ""), sent.get("plan", ""), "administrator" in sent, "mail" in sent
     try:
         checked, me = accounts.checked_plan(plan), current().account.seq
-        invited = people.invite_to_show(email, checked, role, guards.session_token(), now, me, by_mail)
+        _, path = people.invite(email, checked, role, now, me, by_mail)
     except Refused as refused:
         return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role, by_mail=by_mail), 422
+    invited = shown_once.keep(path, guards.session_token(), now)
     return redirect(f"{PEOPLE}?invited={invited}{'&mailed=1' * by_mail}", 303)
 
 
