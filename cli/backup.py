@@ -60,6 +60,6 @@ class ImportCommand(FirstCommand):
 def import_file(file: Path) -> None:
     """Import the backup FILE into the empty database that the settings name: all of it or nothing."""
     has_secret = click.get_current_context().meta[FOUND]
-    moved = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
-    brought = ", ".join(counted(moved.counts[table], word) for table, word in SHOWN)
-    click.echo(line(f"Imported {brought}.") + ("" if moved.keeps_sessions else SIGN_IN_AGAIN))
+    counts, keeps_sessions = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
+    brought = ", ".join(counted(counts[table], word) for table, word in SHOWN)
+    click.echo(line(f"Imported {brought}.") + ("" if keeps_sessions else SIGN_IN_AGAIN))

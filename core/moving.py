@@ -3,7 +3,6 @@
 Must not know the command line.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from config import Settings
@@ -12,14 +11,6 @@ from models import Account, Device
 from store import database, sqlite_file, sqlite_lock
 from store.database import EVERYBODY, ServerUrl, transaction
 from wire.errors import Refused
-
-
-@dataclass(frozen=True)
-class Moved:
-    """The result of an import: rows by table (devices without removed ones), and whether sessions stay valid."""
-
-    counts: dict[str, int]
-    keeps_sessions: bool
 
 
 def prepare(file: Path, settings: Settings) -> bool:
@@ -48,10 +39,11 @@ def _claim(place: Path | ServerUrl) -> None:
         postgresql_lock.claim(place)
 
 
-def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
+def import_file(file: Path, settings: Settings, has_secret: bool) -> tuple[dict[str, int], bool]:
     """Fill the open database, which must have no account, from a file: with all of it or nothing.
 
-    `prepare` has found the file good and returned `has_secret`.
+    `prepare` has found the file good and returned `has_secret`. Returns the rows by table (devices without removed
+    ones), and whether sessions stay valid.
     """
     with sqlite_file.OldFile(file) as rows, transaction(EVERYBODY):
         if Account.exists():
@@ -60,4 +52,4 @@ def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
         keeps_sessions = bool(settings.secret_key) or server_secret.brought(settings.data_dir, has_secret)
     if not settings.secret_key:
         server_secret.server_secret(settings.data_dir)  # moves an imported secret into the file
-    return Moved(counts, keeps_sessions)
+    return counts, keeps_sessions
