@@ -97,13 +97,6 @@ def test_setting_the_clock_stops_no_alarm(service, owner, browser, rings, passes
     assert rung(owner, rings)[0] == "expired"
 
 
-def test_a_repeat_goes_to_the_devices_present_at_that_time(owner, push_service, browser, rings, passes):
-    later = subscribe(owner, push_service)
-    passes(60)
-    assert (len(browser.messages), len(later.messages)) == (2, 1)
-    assert [one["status"] for one in detail(owner, rings)["deliveries"]] == ["delivered", "delivered"]
-
-
 # --- what becomes of the deliveries ------------------------------------------------------------------------
 
 

@@ -38,14 +38,6 @@ def test_a_deleted_notification_is_gone_from_the_history_and_counters_keep_it(ow
     assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
 
 
-def test_a_deleted_pending_notification_is_not_pushed(service, owner, browser, moved_clock):
-    browser.then(503)
-    notification_id = owner.send().json["notification"]["id"]
-    delete(owner, notification_id)
-    every(service, moved_clock, 60)
-    assert (len(browser.pushes), query(service, "SELECT * FROM delivery")) == (1, [])
-
-
 def test_a_deleted_held_notification_is_not_pushed(service, owner, browser, passes):
     hook = service.alert("--frequency", "15m")
     first, _ = (hook.post({"message": message}).json["notificationId"] for message in "ab")

@@ -52,10 +52,6 @@ def test_the_doctor_prints_a_line_for_each_part_and_exits_with_1_if_anything_is_
     assert result.exit_code == 1 and "bad  service" in result.output
 
 
-def test_a_platform_that_wipes_the_disk_is_bad(service):
-    assert seen(service, "settings", DYNO="web.1")[0] == "bad"
-
-
 def test_listening_on_every_address_is_a_warning(service):
     assert seen(service, "HOST")[0] == "ok"
     level, words = seen(service, "HOST", HOST="0.0.0.0")

@@ -301,16 +301,6 @@ def test_a_step_of_the_wall_clock_does_not_shorten_for(owner, lasting, passes, m
     assert lasting.state == "firing"
 
 
-def test_a_value_of_the_future_counts_once_the_clock_was_set_past_it(owner, passes, moved_clock, service):
-    rule = Ruled(service, owner, "> 90")
-    passes(1)
-    rule.sends(50, (95, moved_clock.ms + HOUR_S * 1000))
-    passes(1)
-    moved_clock.set_wall(moved_clock.ms + 2 * HOUR_S * 1000)
-    passes(1)
-    assert rule.state == "firing"
-
-
 def test_setting_the_clock_does_not_change_how_long_a_rule_fired(service, owner, passes, moved_clock):
     rule = Ruled(service, owner, "> 90")
     rule.sends(95)

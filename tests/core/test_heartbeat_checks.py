@@ -255,19 +255,6 @@ def test_a_changed_time_zone_moves_the_next_time_of_a_cron(service, owner, passe
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
 
 
-def test_a_changed_time_zone_moves_a_resumed_cron_too(service, owner, passes, until):
-    beat = nightly(service, owner, zone="UTC")
-    beat.ping()
-    beat.run("pause", beat.id)
-    until("2026-11-25T10:00")
-    beat.run("resume", beat.id)
-    account_set(service, "--timezone", "America/New_York")
-    assert beat.watch["deadlineAt"] == utc("2026-11-26T07:30")
-    until("2026-11-26T03:00")
-    passes(0)
-    assert (beat.state, told(owner)) == ("up", [])
-
-
 def test_a_changed_time_zone_moves_neither_a_period_nor_a_late_cron(service, owner, beat, passes, until):
     late = nightly(service, owner, zone="UTC")
     late.ping()

@@ -1,10 +1,10 @@
-"""What quiet hours hold, and settings that change while something is held."""
+"""What quiet hours and frequencies hold, and settings that change while something is held."""
 
 import pytest
 
 from tests.support.accounts import OWNER, PRO, account_set
 from tests.support.holding import digest_of, held, shown, statuses
-from tests.support.times import MINUTE_S
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 # Holding
 
@@ -29,6 +29,37 @@ def test_a_held_notification_keeps_its_text_when_the_template_changes(service, o
     hook.set("--title", "after")
     morning()
     assert shown(browser) == [("MCP - before a", "a")]
+
+
+# Frequency
+
+
+@pytest.mark.parametrize("frequency, seconds", [("15m", 15 * MINUTE_S), ("1h", HOUR_S), ("1d", DAY_S)])
+def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
+    service, owner, browser, works, moved_clock, frequency, seconds, passes
+):
+    hook = service.alert("--frequency", frequency)
+    held(hook, "a")
+    moved_clock.advance(seconds - 1)
+    held(hook, "b")
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+    passes(1)
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock, passes):
+    hook = service.alert("--frequency", "15m")
+    held(hook, "a", "b")
+    passes(20 * MINUTE_S)
+    held(hook, "c")
+    moved_clock.advance(14 * MINUTE_S)
+    held(hook, "d")
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "held", "d": "held"}
+    passes(MINUTE_S)
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b"), digest_of("Backups: c", "Backups: d")]
 
 
 # Settings that change meanwhile

@@ -51,14 +51,6 @@ def test_held_notifications_reduced_to_one_are_pushed_as_that_one(owner, hook, b
     assert [one["replacedBy"] for one in (detail(owner, old), detail(owner, middle))] == [middle, new]
 
 
-def test_events_of_two_alerts_with_one_tag_are_one_line(service, owner, hook, browser, night, morning):
-    post(hook, "first", "web")
-    post(service.alert(*FIELDS, name="Second"), "second", "web")
-    post(hook, "other")
-    morning()
-    assert shown(browser) == [digest_of("second: firing", "other: firing")]
-
-
 def test_an_event_pushed_meanwhile_replaces_a_held_one_with_its_tag(service, owner, browser, night, morning):
     hook = service.alert(*FIELDS, PASSES)
     old = post(hook, "warning", "web", priority="normal")
