@@ -165,7 +165,7 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
 def _awake(alarm: ClaimedAlarm, now: int) -> list[ActiveDevice]:
     """The devices to push to now: without fallbacks, those in quiet hours, and those that it was kept from before."""
     found = receivers(alarm.account_seq, alarm.notification.content.priority, now).devices
-    left_out = deliveries.quiet_on(alarm.notification.seq)
+    left_out = deliveries.quiet_on(seq=alarm.notification.seq)
     return [device for device in found if not device.after_s and device.seq not in left_out]
 
 

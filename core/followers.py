@@ -20,7 +20,7 @@ MAX_FOLLOWERS = 20  # of an alert, a key, a heartbeat or a rule
 
 def of_subject(account_seq: int, what: str, id_: str, now: int) -> list[ListedFollower]:
     """The followers and the invited of the account's alert, key, heartbeat or rule; `Refused` (404) without it."""
-    return stored.of_subject(_subject(account_seq, what, id_), now - INVITATION_LIFE_MS)
+    return stored.of_subject(*_subject(account_seq, what, id_), now - INVITATION_LIFE_MS)
 
 
 def invite(account_seq: int, what: str, id_: str, email: str, now: int) -> tuple[ListedFollower, bool]:
@@ -34,9 +34,9 @@ def invite(account_seq: int, what: str, id_: str, email: str, now: int) -> tuple
         owner, subject = Account.with_seq(account_seq), _subject(account_seq, what, id_)
         if owner is None or owner.email == address:
             raise Refused(400, "This is your own address.", field="email")
-        if known := stored.find_email(subject, address, since):
+        if known := stored.find_email(*subject, since, address):
             return known, False
-        if len(stored.of_subject(subject, since)) >= MAX_FOLLOWERS:
+        if len(stored.of_subject(*subject, since)) >= MAX_FOLLOWERS:
             raise Refused(400, f"At most {MAX_FOLLOWERS} addresses can follow. Remove one first.")
         return stored.invite(account_seq, subject, address, now), True
 
@@ -46,7 +46,7 @@ def remove(account_seq: int, what: str, id_: str, follower_id: str, now: int) ->
     follower_seq = stored.account_of(follower_id)
     with transaction(account_seq, *([follower_seq] if follower_seq else [])):
         subject = _subject(account_seq, what, id_)
-        listed = stored.of_subject(subject, now - INVITATION_LIFE_MS)
+        listed = stored.of_subject(*subject, now - INVITATION_LIFE_MS)
         found = existing(next((one for one in listed if one.id == follower_id), None))
         stored.remove(account_seq, follower_id)
     if follower_seq:

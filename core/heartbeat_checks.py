@@ -107,7 +107,7 @@ def _pass_deadline(seq: int, now: int) -> None:
         return
     last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
-    zones = {follower.time_zone for follower in followers.of_sender(beat.subject)}
+    zones = {follower.time_zone for follower in followers.of_sender(*beat.subject)}
     zone = f" ({beat.time_zone})" if zones - {beat.time_zone} else ""  # who reads it may be elsewhere
     _go_down(beat, f"Last ping: {last}. The next was expected {expected}{zone}.", now)
 

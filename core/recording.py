@@ -156,7 +156,7 @@ def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | N
     """
     content = original.content._replace(missing=())  # what an event lacks is the owner's to mend
     made = list[int]()
-    for follower in followers.of_sender(sender.subject):
+    for follower in followers.of_sender(*sender.subject):
         if not is_writing(follower.account_seq):
             continue
         one = _copied(follower, content, now)

@@ -30,13 +30,13 @@ def _release_some() -> bool:
     """Release a piece of the next account that has any; returns whether one had."""
     global _last
     now = clock.now_ms()
-    account_seq = queries.next_account(_last, now) or queries.next_account(0, now)
+    account_seq = queries.next_account(after=_last, now=now) or queries.next_account(after=0, now=now)
     if account_seq is None:
         return False
     _last = account_seq
     with transaction(account_seq):
         now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
-        for place, seq in enumerate(queries.due(account_seq, now, RELEASED_AT_ONCE)):
+        for place, seq in enumerate(queries.due(account=account_seq, now=now, limit=RELEASED_AT_ONCE)):
             if place and clock.monotonic_s() >= ends_s:
                 break
             _release(seq, account_seq, now)

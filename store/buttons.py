@@ -51,10 +51,12 @@ pressed = Query(
     " FROM button b JOIN notification n ON n.seq = b.notification_seq JOIN device d ON d.seq = b.device_seq"
     f" WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed' AND n.account_seq {OF_ENABLED}",
 ).first
-EXPIRED = (
+# The notifications of some buttons that have expired: the account of each, and its seq.
+expired = Query(
+    tuple[int, int],
     "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
-    " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq"
-)
+    " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq",
+).all
 PRUNE = f"DELETE FROM button WHERE notification_seq IN {THESE} AND expires_at <= ?"
 PUT_FIRST_ANSWER = (
     "INSERT INTO answer (notification_seq, position, answered_at, device_seq, by_account_seq) VALUES (?, ?, ?, ?, ?)"
@@ -93,11 +95,6 @@ def extend(notification_seq: int, expires_at: int) -> None:
     """Let a notification's buttons work until then at least."""
     statement = "UPDATE button SET expires_at = ? WHERE notification_seq = ? AND expires_at < ?"
     run(statement, (expires_at, notification_seq, expires_at))
-
-
-def expired(now: int, limit: int) -> list[tuple[int, int]]:
-    """The notifications of at most `limit` buttons that have expired: the account of each, and its seq."""
-    return run(EXPIRED, (now, limit)).fetchall()
 
 
 def prune(notification_seqs: list[int], now: int) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import THESE, run, run_later, select_number, select_numbers, transaction
+from store.database import THESE, run, run_later, select_number, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
 from store.rows import Query, columns
@@ -99,10 +99,12 @@ oldest_due = Query(
     "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
     " ORDER BY next_attempt_at LIMIT ?",
 ).all
-LEFT_BEHIND = (
+# The removed devices with pending deliveries: account, seq, and whether `dead` or `removed`.
+left_behind = Query(
+    tuple[int, int, str],
     f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
-    " WHERE d.removed_at IS NOT NULL"
-)
+    " WHERE d.removed_at IS NOT NULL",
+).all
 WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
 CLAIM = (
     "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
@@ -145,10 +147,12 @@ TAKE_FROM_PENDING_DIGEST = (
 SILENCE = (
     f"UPDATE delivery SET {ENDED} 'quiet' END WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
 )
-QUIET_ON = (
+# The devices (their seqs) that the notification `seq`, or its digest, was not pushed to: they were to stay quiet.
+quiet_on = Query(
+    int,
     "SELECT device_seq FROM delivery WHERE status = 'quiet' AND notification_seq IN"
-    " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))"
-)
+    " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))",
+).all
 OF_DEVICE = f"WHERE device_seq = ? AND notification_seq IN {THESE}"
 FAIL = f"UPDATE delivery SET {ENDED} 'failed' END {OF_DEVICE}"
 KEEP = f"UPDATE delivery SET status = 'delivered', next_attempt_at = NULL {OF_DEVICE} AND {AGAIN}"
@@ -195,11 +199,6 @@ def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) 
 def silence(notification_seq: int, device_seq: int, now: int) -> None:
     """Make this delivery, if it is pending, one that is not made."""
     run(SILENCE, (now, None, notification_seq, device_seq))
-
-
-def quiet_on(notification_seq: int) -> list[int]:
-    """The devices (their seqs) that this notification, or its digest, was not pushed to: they were to stay quiet."""
-    return select_numbers(QUIET_ON, {"seq": notification_seq})
 
 
 def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
@@ -259,11 +258,6 @@ def bring_forward(by_ms: int) -> None:
 def set_due(notification_seq: int, devices: Iterable[ActiveDevice], due_at: int) -> None:
     """Make the notification's pending deliveries to these devices due then."""
     run(SET_DUE, (due_at, notification_seq, [device.seq for device in devices]))
-
-
-def left_behind() -> list[tuple[int, int, str]]:
-    """The removed devices with pending deliveries: account, seq, and whether `dead` or `removed`."""
-    return run(LEFT_BEHIND).fetchall()
 
 
 def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:

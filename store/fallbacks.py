@@ -40,10 +40,12 @@ WAITING = Query(
     " JOIN notification n ON n.seq = f.notification_seq JOIN device d ON d.seq = f.device_seq"
     " WHERE f.notification_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY f.notification_seq, f.device_seq",
 )
-DUE_ACCOUNTS = (
+# The accounts with a fallback whose time has come, and since when the first one's has.
+due_accounts = Query(
+    tuple[int, int],
     f"SELECT account_seq, min(due_at) FROM fallback WHERE due_at <= ? AND account_seq {OF_ENABLED}"
-    " GROUP BY account_seq"
-)
+    " GROUP BY account_seq",
+).all
 # Some notifications (their seqs) of the account for which a fallback's time has come.
 due = Query(int, "SELECT DISTINCT notification_seq FROM fallback WHERE account_seq = ? AND due_at <= ? LIMIT ?").all
 
@@ -66,11 +68,6 @@ def remove(some: Iterable[Waiting]) -> None:
             "DELETE FROM fallback WHERE notification_seq = ? AND device_seq = ?",
             (one.notification_seq, one.device_seq),
         )
-
-
-def due_accounts(now: int) -> list[tuple[int, int]]:
-    """The accounts with a fallback whose time has come, and since when the first one's has."""
-    return run(DUE_ACCOUNTS, (now,)).fetchall()
 
 
 def bring_forward(by_ms: int) -> None:

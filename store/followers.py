@@ -61,13 +61,14 @@ class Follower(NamedTuple):
 
 
 IS_FOLLOWING = "CASE WHEN f.follower_seq IS NULL THEN 0 ELSE 1 END"
-IS_LIVE = "(f.follower_seq IS NOT NULL OR f.created_at > :since)"
-LISTED = (
+LISTED = (  # if they follow, or the invitation is not older
     f"SELECT {columns(ListedFollower, 'f', is_following=IS_FOLLOWING)} FROM follower f"
-    f" WHERE f.what = :what AND f.subject_seq = :subject AND {IS_LIVE}"
+    " WHERE f.what = ? AND f.subject_seq = ? AND (f.follower_seq IS NOT NULL OR f.created_at > ?)"
 )
-OF_SUBJECT = Query(ListedFollower, f"{LISTED} ORDER BY f.created_at DESC, f.seq DESC")
-ONE = Query(ListedFollower, f"{LISTED} AND f.email = :email")
+# The followers of a subject and the invited, newest invitation first.
+of_subject = Query(ListedFollower, f"{LISTED} ORDER BY f.created_at DESC, f.seq DESC").all
+# The follower of a subject, or the invited, with that address.
+find_email = Query(ListedFollower, f"{LISTED} AND f.email = ?").first
 OF_FOLLOWED = {"owner": "o.email", "name": subjects.NAME, "is_following": IS_FOLLOWING}
 # What the `account` with this `email` follows, or is invited to, the newest first.
 followed = Query(
@@ -86,12 +87,13 @@ OF_FOLLOWER = {
     "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",
     "is_enabled": f"CASE WHEN {IS_ENABLED} THEN 1 ELSE 0 END",
 }
-FOLLOWERS = Query(
+# The accounts that follow a sender, disabled ones too.
+of_sender = Query(
     Follower,
     f"SELECT {columns(Follower, 'f', **OF_FOLLOWER)} FROM follower f JOIN account a ON a.seq = f.follower_seq"
     " LEFT JOIN alert l ON f.what = 'alert' AND l.seq = f.subject_seq"
     " WHERE f.what = ? AND f.subject_seq = ? ORDER BY a.seq",
-)
+).all
 # The accounts (their seqs) that follow anything of this owner.
 accounts_of = Query(
     int, "SELECT DISTINCT follower_seq FROM follower WHERE account_seq = ? AND follower_seq IS NOT NULL"
@@ -117,18 +119,6 @@ THEIR_MUTES = (  # what the accounts that follow have muted of it
 
 
 # --- the owner's ---
-
-
-def of_subject(subject: Subject, since: int) -> list[ListedFollower]:
-    """The followers and the invited, newest invitation first."""
-    what, seq = subject
-    return OF_SUBJECT.all(what=what, subject=seq, since=since)
-
-
-def find_email(subject: Subject, email: str, since: int) -> ListedFollower | None:
-    """The follower, or the invited, with that address."""
-    what, seq = subject
-    return ONE.first(what=what, subject=seq, email=email, since=since)
 
 
 def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFollower:
@@ -179,8 +169,3 @@ def _end(account_seq: int, which: str, values: Values) -> None:
 def accept(seq: int, account_seq: int) -> None:
     """Let the account follow; nothing happens the second time."""
     run(ACCEPT, (account_seq, seq))
-
-
-def of_sender(subject: Subject) -> list[Follower]:
-    """The accounts that follow a sender, disabled ones too."""
-    return FOLLOWERS.all(*subject)

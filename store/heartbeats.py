@@ -1,12 +1,12 @@
 """The tables of heartbeats and their pings, and their queries."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from models import Account
 from store.database import THESE, run, select_number, select_numbers
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, columns, keep_newest
+from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -74,16 +74,9 @@ MOVE_OPEN_CHANGES = (
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
-add = partial(add_own, "heartbeat")
+add, change = partial(add_own, "heartbeat"), partial(change_row, "heartbeat")
 count, count_down = Count("heartbeat"), Count("heartbeat", "state = 'down'")
 due = Overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
-
-
-def change(seq: int, **values: Any) -> None:
-    """Set these columns."""
-    if values:
-        changes = ", ".join(f"{name} = ?" for name in values)
-        run(f"UPDATE heartbeat SET {changes} WHERE seq = ?", (*values.values(), seq))
 
 
 def remove(seq: int) -> None:
@@ -153,7 +146,6 @@ class KeptPing(NamedTuple):
     received_at: int
 
 
-ADD_PING = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
 # The kept pings of a heartbeat, newest first.
 newest_pings = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
@@ -174,7 +166,7 @@ newest_outcome = Query(
 
 def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
     """Add a ping, and keep the `kept` newest."""
-    run(ADD_PING, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
+    add_row("ping", {"heartbeat_seq": heartbeat_seq, **ping._asdict()})
     keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
 
 

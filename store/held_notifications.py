@@ -114,10 +114,12 @@ IN_PENDING_DIGEST = (
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
 DIGESTS_AMONG = f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}"
-GROUP_OF = (
+# The kind, the sender and the priority of a held notification's group; None if it is in none.
+group_of = Query(
+    tuple[int, int, int],
     f"SELECT kind, sender_seq, max(priority, {DEFAULT_PRIORITY}) FROM held"
-    " WHERE notification_seq = ? AND digest_seq IS NULL"
-)
+    " WHERE notification_seq = ? AND digest_seq IS NULL",
+).first
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
 PUT_IN_DIGEST = f"UPDATE held SET digest_seq = ? WHERE notification_seq IN {THESE}"
 MOVE = f"UPDATE held SET digest_seq = ? WHERE digest_seq IN {THESE}"
@@ -165,12 +167,6 @@ def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[He
     """The oldest notifications held in these groups, oldest first."""
     wanted = [(one.kind, one.sender_seq, priority) for one in groups for priority in _collected_with(one.priority)]
     return OLDEST.all(account_seq, wanted, limit)
-
-
-def group_of(seq: int) -> tuple[int, int, int] | None:
-    """The kind, the sender and the priority of a held notification's group; None if it is in none."""
-    row = run(GROUP_OF, (seq,)).fetchone()
-    return row and (row[0], row[1], row[2])
 
 
 def digests_among(seqs: Iterable[int]) -> list[int]:

@@ -36,7 +36,10 @@ PUT = (
 NOTE_ANSWER = (
     "UPDATE idempotency_key SET answered_status = ? WHERE account_seq = ? AND key = ? AND answered_status IS NULL"
 )
-EXPIRED = "SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? ORDER BY created_at LIMIT ?"
+# Some keys that came before that time, each after its account.
+expired = Query(
+    tuple[int, str], "SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? ORDER BY created_at LIMIT ?"
+).all
 PRUNE = (
     "DELETE FROM idempotency_key WHERE account_seq = ?"
     " AND key IN (SELECT CAST(value AS TEXT) FROM json_each(?)) AND created_at <= ?"
@@ -55,11 +58,6 @@ def put(account_seq: int, key: str, request_hash: bytes, notification: Notificat
 def note_answer(account_seq: int, key: str, status: str) -> None:
     """Keep the status of the first answer, for replays."""
     run_later(NOTE_ANSWER, (status, account_seq, key))
-
-
-def expired(before: int, limit: int) -> list[tuple[int, str]]:
-    """At most `limit` keys that came before `before`, each after its account."""
-    return run(EXPIRED, (before, limit)).fetchall()
 
 
 def prune(account_seq: int, keys: list[str], before: int) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from models import Device
 from store.database import run, select_number, transaction
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns
+from store.rows import Overdue, Query, add_row, columns
 
 
 class OwnMail(NamedTuple):
@@ -29,10 +29,6 @@ class Limit(NamedTuple):
     more: int
 
 
-ADD = (
-    "INSERT INTO mail (account_seq, kind, device_seq, detail, created_at, attempts, next_attempt_at)"
-    " VALUES (?, ?, ?, ?, ?, 0, ?)"
-)
 OF_DEVICE = {"address": "CASE WHEN m.device_seq IS NULL THEN a.email ELSE coalesce(d.token, '') END"}
 OF_DEVICE |= {"origin": "d.origin", "token": "d.auth"}
 ONE = Query(
@@ -56,7 +52,8 @@ due = Overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
     """Add a mail, which is due now."""
-    run(ADD, (account_seq, kind, device_seq, detail, now, now))
+    row = {"account_seq": account_seq, "kind": kind, "device_seq": device_seq, "detail": detail, "created_at": now}
+    add_row("mail", row | {"attempts": 0, "next_attempt_at": now})
 
 
 def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:

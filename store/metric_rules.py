@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from store.database import THESE, run, select_numbers
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, columns, keep_newest
+from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
 from store.senders import Subject, Watch
 
 KEPT_FIRINGS = 100  # of a rule
@@ -138,11 +138,7 @@ due = Overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # the
 
 def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
     """Give it these columns, and forget when it fired and when its state changed."""
-    changes = ", ".join(f"{name} = ?" for name in values)
-    run(
-        f"UPDATE metric_rule SET changed_at = NULL, holds_since = NULL, {changes} WHERE seq = ?",
-        (*values.values(), rule.seq),
-    )
+    change_row("metric_rule", rule.seq, changed_at=None, holds_since=None, **values)
     run("DELETE FROM firing WHERE rule_seq = ?", (rule.seq,))
 
 
@@ -205,7 +201,6 @@ def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
     run(MOVE_OPEN_FIRINGS, values)
 
 
-BEGIN_FIRING = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
 MOVE_OPEN_FIRINGS = (
     "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
     f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {OF_ACCOUNTS})"
@@ -219,7 +214,7 @@ FIRINGS = (
 
 def begin_firing(rule_seq: int, now: int) -> None:
     """Note that the rule fires from now on, and keep its newest firings."""
-    run(BEGIN_FIRING, (rule_seq, now))
+    add_row("firing", {"rule_seq": rule_seq, "began_at": now})
     keep_newest("firing", "rule_seq", rule_seq, KEPT_FIRINGS)
 
 

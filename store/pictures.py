@@ -25,7 +25,11 @@ find = Query(
     f"SELECT {columns(StoredPicture, 'p')} FROM picture p"
     f" WHERE token_hash = ? AND expires_at > ? AND account_seq {OF_ENABLED}",
 ).first
-OLDEST = "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?"
+# The notifications (their seqs) of the account's oldest pictures, and how many bytes each picture has.
+oldest = Query(
+    tuple[int, int],
+    "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?",
+).all
 REMOVE = f"DELETE FROM picture WHERE notification_seq IN {THESE} RETURNING size"
 NOTED_BYTES = f"SELECT sum({size('picture')}) FROM notification WHERE seq IN {THESE}"
 FORGET = f"UPDATE notification SET picture = NULL WHERE seq IN {THESE}"
@@ -45,11 +49,6 @@ def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: Sto
     bytes_ = len(picture.data)
     run(ADD, (notification_seq, account_seq, token_hash, picture.content_type, bytes_, expires_at, picture.data))
     return notification_days.add_picture_bytes(account_seq, bytes_)
-
-
-def oldest(account_seq: int, limit: int) -> list[tuple[int, int]]:
-    """The notifications (their seqs) of the account's oldest pictures, and how many bytes each picture has."""
-    return run(OLDEST, (account_seq, limit)).fetchall()
 
 
 def remove(account_seq: int, seqs: list[int]) -> None:

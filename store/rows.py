@@ -18,14 +18,15 @@ Row = TypeVar("Row")
 
 
 class Query(Generic[Row]):
-    """A constant SELECT statement, whose rows are read as one row type, or as `int` or `str`: their first column.
+    """A constant SELECT statement, whose rows are read as one row type.
 
-    Its methods take the statement's values, in their order or by their names.
+    That may be a plain tuple, or `int` or `str` for the first column alone. The methods take the statement's values,
+    in their order or by their names.
     """
 
     def __init__(self, row_type: type[Row], statement: str) -> None:
         self.statement = statement
-        self._read = reader(row_type) if _is_row_type(row_type) else itemgetter(0)
+        self._read = reader(row_type)
 
     def all(self, *values: object, **named: object) -> list[Row]:
         """All rows."""
@@ -84,6 +85,13 @@ def add_own(table: str, account_seq: int, values: dict[str, Any], now: int) -> s
     return id_
 
 
+def change_row(table: str, seq: int, **values: Any) -> None:
+    """Set these columns of a row."""
+    if values:
+        changes = ", ".join(f"{name} = ?" for name in values)
+        run(f"UPDATE {table} SET {changes} WHERE seq = ?", (*values.values(), seq))
+
+
 def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:
     """Delete all but the `kept` newest rows whose column `parent` is `seq`."""
     last = f"SELECT seq FROM {table} WHERE {parent} = :parent ORDER BY seq DESC LIMIT 1 OFFSET :kept"
@@ -108,6 +116,8 @@ def reader(row_type: type[Row]) -> Callable[[Sequence[Any]], Row]:
 
     A field that is a tuple is a JSON array in its column, or NULL when it is empty.
     """
+    if not _is_row_type(row_type):
+        return cast(Callable[[Sequence[Any]], Row], tuple if get_origin(row_type) is tuple else itemgetter(0))
     new = cast(Callable[[Sequence[Any]], Row], partial(tuple.__new__, row_type))  # in half the time of `_make`
     kinds, place, fields = get_type_hints(row_type).values(), 0, list[Callable[[Sequence[Any]], Any]]()
     if not any(_is_row_type(kind) or get_origin(kind) is tuple for kind in kinds):

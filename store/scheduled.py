@@ -3,41 +3,36 @@
 import json
 from collections.abc import Collection
 
-from store.database import run, select_number, select_numbers
+from store.database import run, select_number
 from store.enabled import OF_ENABLED
+from store.rows import Query
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
 # scheduled, it looks for another account's among them.
 SCHEDULED = "FROM notification WHERE status = 'held' AND deliver_at IS NOT NULL AND released_at IS NULL"
 BY_ACCOUNT = "ORDER BY account_seq, deliver_at LIMIT"
 IS_DUE = f"SELECT 1 {SCHEDULED} AND deliver_at <= ? ORDER BY deliver_at LIMIT 1"
-NEXT_ACCOUNT = (
+# The seq of the first account beyond `after` that has such notifications `now`.
+next_account = Query(
+    int,
     "WITH RECURSIVE next (seq) AS"
     f" (SELECT (SELECT account_seq {SCHEDULED} AND account_seq > :after {BY_ACCOUNT} 1) UNION ALL"
     f" SELECT (SELECT account_seq {SCHEDULED} AND account_seq > next.seq {BY_ACCOUNT} 1) FROM next"
     " WHERE seq IS NOT NULL) SELECT seq FROM next"
     f" WHERE (SELECT deliver_at {SCHEDULED} AND account_seq >= next.seq {BY_ACCOUNT} 1) <= :now"
-    f" AND seq {OF_ENABLED} LIMIT 1"
-)
-DUE = (
+    f" AND seq {OF_ENABLED} LIMIT 1",
+).first
+# The `account`'s first such notifications (their seqs).
+due = Query(
+    int,
     f"SELECT seq {SCHEDULED} AND (account_seq, deliver_at) >= (:account, 0)"
-    f" AND (account_seq, deliver_at) <= (:account, :now) AND account_seq {OF_ENABLED} {BY_ACCOUNT} :limit"
-)
+    f" AND (account_seq, deliver_at) <= (:account, :now) AND account_seq {OF_ENABLED} {BY_ACCOUNT} :limit",
+).all
 
 
 def is_due(now: int) -> bool:
     """Whether there is a notification whose `deliver_at` has come."""
     return select_number(IS_DUE, (now,)) is not None
-
-
-def next_account(after: int, now: int) -> int | None:
-    """The seq of the first account beyond `after` that has such notifications."""
-    return select_number(NEXT_ACCOUNT, {"after": after, "now": now})
-
-
-def due(account_seq: int, now: int, limit: int) -> list[int]:
-    """The account's first `limit` such notifications (their seqs)."""
-    return select_numbers(DUE, {"account": account_seq, "now": now, "limit": limit})
 
 
 def choose_devices(seq: int, device_ids: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from store.database import run, select_number
 from store.enabled import OF_ENABLED
+from store.rows import Query
 
 PUT = (
     "INSERT INTO snooze (notification_seq, account_seq, until) VALUES (?, ?, ?)"
@@ -9,16 +10,13 @@ PUT = (
 )
 END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
 
-DUE = (  # of each account its first, then of each its second
+# Some notifications (after their accounts' seqs) to be pushed again now, of the accounts in turn.
+due = Query(  # of each account its first, then of each its second
+    tuple[int, int],
     "SELECT account_seq, notification_seq FROM (SELECT account_seq, notification_seq, until,"
     " row_number() OVER (PARTITION BY account_seq ORDER BY until, notification_seq) AS place"
-    f" FROM snooze WHERE until <= ? AND account_seq {OF_ENABLED}) s ORDER BY place, until LIMIT ?"
-)
-
-
-def due(now: int, limit: int) -> list[tuple[int, int]]:
-    """At most `limit` notifications (with their accounts' seqs) to be pushed again now, of the accounts in turn."""
-    return run(DUE, (now, limit)).fetchall()
+    f" FROM snooze WHERE until <= ? AND account_seq {OF_ENABLED}) s ORDER BY place, until LIMIT ?",
+).all
 
 
 def put(notification_seq: int, account_seq: int, until: int) -> None:

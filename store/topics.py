@@ -6,7 +6,7 @@ A notification is stored for a device that has a delivery of it.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from store.database import THESE, run, select_number, select_numbers
+from store.database import THESE, select_number, select_numbers
 from store.enabled import OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns
@@ -110,7 +110,10 @@ ONE = Query(
     f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}",
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
-BEGINNING = f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
+# When the delivery of a notification of the account began, and its seq; None if there is none with that id.
+beginning = Query(
+    tuple[int, int], f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
+).first
 # Those of these devices that have a delivery of the notification.
 sleepers = Query(
     Sleeper,
@@ -155,12 +158,6 @@ def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
 def before_newest(account_seq: int) -> int:
     """The seq beyond which the account's newest notifications are that are looked at."""
     return select_number(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)) or 0
-
-
-def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
-    """When the delivery of a notification of the account began, and its seq; None if there is none with that id."""
-    row = run(BEGINNING, (account_seq, id_)).fetchone()
-    return (int(row[0]), int(row[1])) if row else None
 
 
 def _of(device: FetchingDevice, now: int, **more: object) -> dict[str, Any]:

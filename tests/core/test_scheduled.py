@@ -194,9 +194,9 @@ def test_many_scheduled_notifications_do_not_stop_pruning(service, owner, moved_
     "statement, values, index",
     [
         (queries.IS_DUE, (0,), "notification_scheduled (deliver_at>? AND deliver_at<?)"),
-        (queries.NEXT_ACCOUNT, {"after": 0, "now": 0}, f"{BY_ACCOUNT} (account_seq>?)"),
+        (queries.next_account.__self__.statement, {"after": 0, "now": 0}, f"{BY_ACCOUNT} (account_seq>?)"),
         (
-            queries.DUE,
+            queries.due.__self__.statement,
             {"account": 1, "now": 0, "limit": 1},
             f"{BY_ACCOUNT} ((account_seq,deliver_at)>(?,?) AND (account_seq,deliver_at)<(?,?))",
         ),
