@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
@@ -57,18 +58,8 @@ def test_a_statement_that_comes_again_with_other_types_is_prepared_anew(opened, 
 
 
 def in_thread(work):
-    """What `work` returns or raises in a thread of its own."""
-    result = []
-
-    def keep():
-        try:
-            result.append(work())
-        except Exception as error:
-            result.append(error)
-
-    thread = threading.Thread(target=keep)
-    thread.start()
-    return thread, result
+    """What `work` returns or raises in a thread of its own, as a future."""
+    return ThreadPoolExecutor(1).submit(work)
 
 
 # --- opening ------------------------------------------------------------------------------------------------
@@ -107,10 +98,8 @@ def test_several_that_start_on_an_empty_database_make_its_tables_once(url, engin
         with engine.patiently_connected(url) as connection:
             engine.prepare(connection, url, database.MIGRATIONS, database.SCHEMA_VERSION)
 
-    started = [in_thread(start) for _ in range(3)]
-    for thread, _ in started:
-        thread.join()
-    assert [result for _, result in started] == [[None]] * 3
+    for started in [in_thread(start) for _ in range(3)]:
+        started.result()
 
 
 def test_an_older_schema_is_upgraded_by_the_steps_that_it_lacks(opened, tmp_path):
@@ -267,9 +256,7 @@ def test_sums_flags_and_large_numbers_are_integers(opened):
 def test_a_read_outside_a_transaction_holds_no_connection(url):
     database.open_database(ServerUrl(url.url, 1))
     for _ in run("SELECT 1 UNION SELECT 2"):
-        thread, result = in_thread(lambda: run("SELECT 3").fetchone())
-        thread.join()
-        assert result == [(3,)]
+        assert in_thread(lambda: run("SELECT 3").fetchone()).result() == (3,)
 
 
 # --- transactions -------------------------------------------------------------------------------------------
@@ -315,14 +302,13 @@ def test_writers_of_one_account_take_turns_and_see_each_others_rows(opened, engi
             return names()
 
     with transaction(2):
-        thread, result = in_thread(second)
+        found = in_thread(second)
         began.wait()
         wait_until(
             lambda: run("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()[0]
         )
         put("a")
-    thread.join()
-    assert result == [["a"]]
+    assert found.result() == ["a"]
 
 
 def test_two_accounts_are_written_to_at_once(opened):
@@ -333,9 +319,8 @@ def test_two_accounts_are_written_to_at_once(opened):
 
     with transaction(1):
         put("a")
-        thread, result = in_thread(other)
-        thread.join()
-    assert result == [["b"]] and names() == ["a", "b"]
+        assert in_thread(other).result() == ["b"]
+    assert names() == ["a", "b"]
 
 
 def test_a_writer_that_waits_too_long_for_an_account_fails_and_holds_nothing(opened, engine, monkeypatch):
@@ -344,10 +329,9 @@ def test_a_writer_that_waits_too_long_for_an_account_fails_and_holds_nothing(ope
             pass
 
     monkeypatch.setattr(engine, "TURN_WAIT_S", 0.01)
-    with transaction(1):
-        thread, result = in_thread(other)
-        thread.join()
-    assert isinstance(result[0], WriteFailed) and not any(turn.locked() for turn in engine._turns.values())
+    with transaction(1), pytest.raises(WriteFailed):
+        in_thread(other).result()
+    assert not any(turn.locked() for turn in engine._turns.values())
 
 
 def test_the_version_changes_with_each_commit_and_not_without(opened):
@@ -363,9 +347,8 @@ def test_the_version_changes_with_each_commit_and_not_without(opened):
 
 def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened):
     for work in (names, server_notes.try_writing):
-        threads = [in_thread(names)[0] for _ in range(4)]
-        for thread in threads:
-            thread.join()
+        for read in [in_thread(names) for _ in range(4)]:
+            read.result()
         servers.end_connections(opened)
         work()
     assert database.answers()
@@ -397,9 +380,9 @@ def test_a_thread_that_waits_for_an_answer_a_turn_or_a_connection_makes_way(open
         with transaction(EVERYBODY):
             put(waits.__name__)
             made_way.clear()
-            thread, _ = in_thread(waits)
+            waiting = in_thread(waits)
             assert made_way.wait(10)
-        thread.join()
+        waiting.result()
 
 
 def test_a_server_that_stopped_to_answer_is_not_waited_for(url, engine, monkeypatch):
