@@ -8,10 +8,7 @@ import push
 from models import Device
 from store.database import EVERYBODY, WriteFailed, transaction
 from tests.support.devices import subscribe
-
-
-def listed_status(owner):
-    return owner.listed()[0]["status"]
+from tests.support.outcomes import newest
 
 
 def test_a_subscribed_device_gets_the_notification_in_the_declarative_form(owner, browser):
@@ -28,7 +25,7 @@ def test_a_subscribed_device_gets_the_notification_in_the_declarative_form(owner
             },
         }
     ]
-    assert listed_status(owner) == "delivered"
+    assert newest(owner) == "delivered"
 
 
 def test_one_signed_header_per_origin_is_kept_and_renewed_before_its_end(owner, browser, moved_clock):
@@ -95,7 +92,7 @@ def test_retries_double_from_30_seconds_to_an_hour_and_end_after_24_hours(owner,
     assert waits[:8] == [30, 60, 120, 240, 480, 960, 1920, 3600]
     assert set(waits[7:]) == {3600}
     assert 23 * 3600 <= seen[-1] <= 24 * 3600
-    assert listed_status(owner) == "failed"
+    assert newest(owner) == "failed"
 
 
 @pytest.mark.parametrize("asked", ["soon", "-5", "1e9", "9" * 400, "Sat, 99 Nov 2026 10:01:40 GMT", ""])
@@ -104,7 +101,7 @@ def test_a_retry_after_that_says_nothing_leaves_the_usual_backoff(owner, browser
     owner.send()
     moved_clock.advance(30)
     service.work()
-    assert listed_status(owner) == "delivered"
+    assert newest(owner) == "delivered"
 
 
 def test_a_dead_device_ends_its_pending_deliveries(owner, browser, service, moved_clock):

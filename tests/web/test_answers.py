@@ -3,6 +3,7 @@
 from unittest.mock import ANY
 
 from core.buttons import LIFE_MS
+from tests.support.alarms import detail
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
 from tests.support.pages import Page
@@ -21,10 +22,6 @@ def ask(caller, **more):
     answer = caller.post("/notifications/send", fields)
     assert answer.status_code == 200, answer.json
     return answer.json["notification"]["id"]
-
-
-def detail(caller, id_):
-    return caller.get(f"/notifications/{id_}").json["notification"]
 
 
 def refused(status, sentence=ANY):

@@ -2,6 +2,7 @@
 
 import base64
 import logging
+import re
 from unittest.mock import ANY
 
 import pytest
@@ -18,13 +19,7 @@ ROUTES = [(route.method, route.rule) for route in app.COMPATIBLE_ROUTES]
 
 
 def path_of(rule):
-    for part, text in (
-        ("<topic:topic>", "backups"),
-        ("<topics:topics>", "backups"),
-        ("<topic:sequence_id>", "job-7"),
-    ):
-        rule = rule.replace(part, text)
-    return rule
+    return re.sub(r"<(?:\w+:)?\w+>", "backups", rule)
 
 
 # --- beside our own addresses -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from core import delivery
 from store import database, notifications
 from tests.support.accounts import OWNER
-from tests.support.alarms import every
+from tests.support.alarms import detail, every
 from tests.support.answers import error
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
@@ -25,12 +25,6 @@ def send(caller, headers=None, **more):
 def sent(caller, **more):
     answer = send(caller, **more)
     assert answer.status_code == 200, answer.json
-    return answer.json["notification"]
-
-
-def got(caller, id_):
-    answer = caller.get(f"/notifications/{id_}")
-    assert answer.status_code == 200 and answer.json["ok"] is True and set(answer.json) == {"ok", "notification"}
     return answer.json["notification"]
 
 
@@ -78,7 +72,7 @@ def test_a_field_that_is_set_is_answered_and_listed(owner, moved_clock, field, v
     expected = bare(moved_clock, **{field: answered})
     assert (answer.status_code, answer.json) == (200, {"ok": True, "notification": expected})
     assert owner.listed("?limit=1") == [answer.json["notification"]]
-    assert got(owner, answer.json["notification"]["id"]) == {**expected, "deliveries": []}
+    assert detail(owner, answer.json["notification"]["id"]) == {**expected, "deliveries": []}
 
 
 def test_all_fields_at_once_are_listed_beside_a_bare_one_as_it_was_answered(owner, moved_clock):
@@ -221,7 +215,7 @@ def test_a_replay_replaces_nothing(owner):
     send(owner, ONCE, tag="t")
     newer = sent(owner, tag="t")
     send(owner, ONCE, tag="t")
-    assert "replacedBy" not in got(owner, newer["id"])
+    assert "replacedBy" not in detail(owner, newer["id"])
 
 
 # --- one notification ---------------------------------------------------------------------------------------
@@ -232,7 +226,7 @@ def test_a_notification_has_its_status_on_each_device(owner, push_service, moved
     other.then(400, b'{"reason":"BadThing"}')
     third.then(503)
     notification = sent(owner)
-    assert got(owner, notification["id"]) == {
+    assert detail(owner, notification["id"]) == {
         **bare(moved_clock),
         "deliveries": [
             {"device": one.id, "kind": "webpush", "status": "delivered"},
@@ -254,11 +248,11 @@ def test_a_digest_is_no_notification_and_its_members_have_deliveries(service, ow
     service.flask("account", "set", OWNER, "--quiet-hours", "09:00-11:00")
     hook = service.alert("--title", "{{ t }}")
     held = [hook.post({"t": str(number)}).json["notificationId"] for number in range(2)]
-    assert got(owner, held[0])["deliveries"] == []
+    assert detail(owner, held[0])["deliveries"] == []
     every(service, moved_clock, 3600)
     digest = browser.messages[0]["notification"]["tag"]
     assert owner.get(f"/notifications/{digest}").status_code == 404
-    assert got(owner, held[0])["deliveries"] == [{"device": browser.id, "kind": "webpush", "status": "delivered"}]
+    assert detail(owner, held[0])["deliveries"] == [{"device": browser.id, "kind": "webpush", "status": "delivered"}]
 
 
 # --- tag ----------------------------------------------------------------------------------------------------
@@ -267,9 +261,9 @@ def test_a_digest_is_no_notification_and_its_members_have_deliveries(service, ow
 def test_the_newest_replaces_the_earlier_ones_of_its_tag(owner, browser):
     first, other, second = sent(owner, tag="disk"), sent(owner, tag="cpu"), sent(owner, tag="disk")
     third = sent(owner, tag="disk")
-    assert got(owner, first["id"])["replacedBy"] == second["id"]
-    assert got(owner, second["id"])["replacedBy"] == third["id"]
-    assert "replacedBy" not in got(owner, third["id"]) and "replacedBy" not in got(owner, other["id"])
+    assert detail(owner, first["id"])["replacedBy"] == second["id"]
+    assert detail(owner, second["id"])["replacedBy"] == third["id"]
+    assert "replacedBy" not in detail(owner, third["id"]) and "replacedBy" not in detail(owner, other["id"])
     assert [one["status"] for one in owner.listed()] == ["delivered"] * 4
     assert len(owner.listed()) == 4 and not any("replacedBy" in one for one in owner.listed())
 
@@ -277,7 +271,7 @@ def test_the_newest_replaces_the_earlier_ones_of_its_tag(owner, browser):
 def test_anothers_tag_is_another_tag(owner, pro):
     mine = sent(owner, tag="disk")
     sent(pro, tag="disk")
-    assert "replacedBy" not in got(owner, mine["id"])
+    assert "replacedBy" not in detail(owner, mine["id"])
 
 
 def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock):
@@ -287,7 +281,7 @@ def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock)
     second = sent(owner, tag="disk", body="second")
     every(service, moved_clock, 3600)
     assert [message["notification"]["body"] for message in browser.messages] == ["second"]
-    assert got(owner, first["id"]) == {
+    assert detail(owner, first["id"]) == {
         **first,
         "status": "failed",
         "deliveries": [
@@ -306,9 +300,9 @@ def test_a_replaced_notification_that_was_delivered_stays_delivered(owner, brows
     other = add(owner, push_service).then(503)
     first = sent(owner, tag="disk")
     sent(owner, tag="disk")
-    detail = got(owner, first["id"])
-    assert detail["status"] == "delivered"
-    assert {one["device"]: one["status"] for one in detail["deliveries"]} == {
+    found = detail(owner, first["id"])
+    assert found["status"] == "delivered"
+    assert {one["device"]: one["status"] for one in found["deliveries"]} == {
         browser.id: "delivered",
         other.id: "failed",
     }
@@ -327,7 +321,7 @@ def test_a_device_that_had_it_when_it_was_replaced_counts(service, owner, browse
     monkeypatch.setattr(delivery, "push_all", slow)
     first = sent(owner, tag="disk", body="first")
     assert first["status"] == "delivered"
-    assert [one["status"] for one in got(owner, first["id"])["deliveries"]] == ["delivered"]
+    assert [one["status"] for one in detail(owner, first["id"])["deliveries"]] == ["delivered"]
 
 
 def test_a_replaced_notification_is_not_pushed_after_its_successor(owner, browser, monkeypatch):
@@ -350,13 +344,13 @@ def test_a_failed_notification_stays_failed_when_it_is_replaced(owner, browser):
     first = sent(owner, tag="disk")
     assert first["status"] == "failed"
     sent(owner, tag="disk")
-    assert got(owner, first["id"])["status"] == "failed"
+    assert detail(owner, first["id"])["status"] == "failed"
 
 
 def test_the_newer_one_may_be_deleted(owner):
     first, second = sent(owner, tag="t"), sent(owner, tag="t")
     owner.delete(f"/notifications/{second['id']}")
-    assert "replacedBy" not in got(owner, first["id"])
+    assert "replacedBy" not in detail(owner, first["id"])
 
 
 @each(
@@ -383,13 +377,13 @@ def test_an_expired_notification_is_not_tried_again_and_fails_if_undelivered(ser
     browser.then(503).then(503).then(503)
     notification = sent(owner, expiresAt=moved_clock.ms + 70_000)
     every(service, moved_clock, 30)
-    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
+    assert (len(browser.pushes), detail(owner, notification["id"])["status"]) == (2, "pending")
     every(service, moved_clock, 39)
-    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
+    assert (len(browser.pushes), detail(owner, notification["id"])["status"]) == (2, "pending")
     every(service, moved_clock, 1)
     every(service, moved_clock, 3600)
     assert len(browser.pushes) == 2
-    assert got(owner, notification["id"]) == {
+    assert detail(owner, notification["id"]) == {
         **notification,
         "status": "failed",
         "deliveries": [{"device": browser.id, "kind": "webpush", "status": "failed", "error": EXPIRED}],
@@ -403,9 +397,9 @@ def test_an_expired_notification_that_one_device_has_stays_delivered(
     notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
     assert notification["status"] == "delivered"
     every(service, moved_clock, 3600)
-    detail = got(owner, notification["id"])
-    assert (detail["status"], len(other.pushes)) == ("delivered", 1)
-    assert detail["deliveries"][1] == {"device": other.id, "kind": "webpush", "status": "failed", "error": EXPIRED}
+    found = detail(owner, notification["id"])
+    assert (found["status"], len(other.pushes)) == ("delivered", 1)
+    assert found["deliveries"][1] == {"device": other.id, "kind": "webpush", "status": "failed", "error": EXPIRED}
 
 
 def test_a_device_that_no_provider_reaches_does_not_keep_it_pending(service, owner, moved_clock):
@@ -413,14 +407,14 @@ def test_a_device_that_no_provider_reaches_does_not_keep_it_pending(service, own
     notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
     assert notification["status"] == "pending"
     every(service, moved_clock, 10)
-    assert got(owner, notification["id"])["status"] == "failed"
+    assert detail(owner, notification["id"])["status"] == "failed"
 
 
 def test_a_provider_that_asks_for_patience_is_not_asked_after_it(service, owner, browser, moved_clock):
     browser.then(429, Retry_After="60")
     notification = sent(owner, expiresAt=moved_clock.ms + 20_000)
     every(service, moved_clock, 61)
-    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (1, "failed")
+    assert (len(browser.pushes), detail(owner, notification["id"])["status"]) == (1, "failed")
 
 
 # --- priority and devices -----------------------------------------------------------------------------------
@@ -428,7 +422,7 @@ def test_a_provider_that_asks_for_patience_is_not_asked_after_it(service, owner,
 
 def test_the_least_priority_is_for_the_history_alone(owner, browser):
     assert sent(owner, priority="min")["status"] == "delivered"
-    assert got(owner, sent(owner, priority=1)["id"])["deliveries"] == []
+    assert detail(owner, sent(owner, priority=1)["id"])["deliveries"] == []
     assert browser.pushes == []
 
 
@@ -452,7 +446,7 @@ def test_a_device_gets_its_least_priority_and_higher_ones(owner, push_service):
 def test_a_notification_that_no_device_may_get_is_delivered_when_stored(service, owner, push_service):
     browser = add(owner, push_service, minPriority="high")
     notification = sent(owner)
-    assert (notification["status"], got(owner, notification["id"])["deliveries"]) == ("delivered", [])
+    assert (notification["status"], detail(owner, notification["id"])["deliveries"]) == ("delivered", [])
     assert service.alert("--title", "x").post({}).json["status"] == "delivered"
     assert browser.pushes == []
 

@@ -1,17 +1,12 @@
 """Mutes by the REST API: what is answered, listed and refused."""
 
 from tests.support.accounts import account_set
-from tests.support.answers import error
+from tests.support.answers import error, refusal
 from tests.support.mutes import key_id, mute, unmute
 from tests.support.rows import each
 from tests.support.times import DAY_MS, HOUR_S, NOW
 
 YEAR_S = 366 * 86_400
-
-
-def refusal(answer, status=400):
-    assert (answer.status_code, answer.json["statusCode"], answer.json["ok"]) == (status, status, False)
-    return answer.json["error"]
 
 
 def test_a_mute_is_answered_shown_and_listed_as_it_is(owner, moved_clock):

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from store.database import EVERYBODY, run, transaction
-from tests.support.answers import error
+from tests.support.answers import refusal
 from tests.support.openapi import SCHEMAS
 from tests.support.rows import each
 from tests.support.times import DAY_S
@@ -47,11 +47,6 @@ def forget_all(caller):
     """Leave nothing to the next row of a table."""
     for one in caller.listed():
         caller.delete(f"/notifications/{one['id']}")
-
-
-def assert_refused(answer):
-    assert (answer.status_code, answer.json) == (400, error(400))
-    assert type(answer.json["error"]) is str and answer.json["error"]
 
 
 def insert_rows(service, email, titles, created_at):
@@ -114,13 +109,13 @@ BLANK = ["", " ", "   ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u20
 @each("field", ["title", "body"])
 def test_neither_title_nor_body_may_be_empty_or_white_space_alone(owner, field):
     for blank in BLANK:
-        assert_refused(owner.post("/notifications/send", {"title": "t", "body": "b"} | {field: blank}))
+        refusal(owner.post("/notifications/send", {"title": "t", "body": "b"} | {field: blank}))
     assert owner.listed() == []
 
 
 @each("title, body", [("t" * 1_001, "b"), ("t", "b" * 10_001), ("😀" * 1_001, "b"), (" " * 1_000 + "t", "b")])
 def test_a_title_above_1000_or_a_body_above_10000_characters_is_refused(owner, title, body):
-    assert_refused(owner.send(title, body))
+    refusal(owner.send(title, body))
     assert owner.listed() == []
 
 
@@ -204,7 +199,7 @@ def test_a_limit_is_taken_as_at_most_100(hundred, limit, count):
     ],
 )
 def test_a_limit_that_is_not_a_number_from_1_up_is_refused(owner, limit):
-    assert_refused(owner.get(f"/notifications?limit={quote(limit)}"))
+    refusal(owner.get(f"/notifications?limit={quote(limit)}"))
 
 
 # Cursor
@@ -239,12 +234,12 @@ def test_cutting_or_stretching_a_cursor_gets_it_refused(pro, cursor):
 
 @each("cursor", ["0", "-1", "null", ".", "..", "%", "a" * 10_000, "é", "😀", "\x00", "1.2.3", "1.é", "A" * 27])
 def test_a_forged_cursor_is_refused(owner, cursor):
-    assert_refused(owner.get(f"/notifications?cursor={quote(cursor, safe='')}"))
+    refusal(owner.get(f"/notifications?cursor={quote(cursor, safe='')}"))
 
 
 def test_a_cursor_of_another_account_is_refused(owner, pro, cursor):
     owner.send()
-    assert_refused(owner.get(f"/notifications?cursor={quote(cursor)}"))
+    refusal(owner.get(f"/notifications?cursor={quote(cursor)}"))
 
 
 def test_a_cursor_serves_every_key_of_its_account(service, pro, cursor):
@@ -319,7 +314,7 @@ def test_a_search_of_200_characters_is_taken(owner, character):
 
 @each("character", ["x", "é", "😀"])
 def test_a_search_above_200_characters_is_refused(owner, character):
-    assert_refused(owner.get(f"/notifications?search={quote(character * 201)}"))
+    refusal(owner.get(f"/notifications?search={quote(character * 201)}"))
 
 
 @each("search", ["%00", "%ff", "%ed%a0%80", "%c3", "a%00b", "%F4%90%80%80"])
