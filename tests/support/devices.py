@@ -1,8 +1,10 @@
 """Devices, registered with the stand-in push service."""
 
 
-def subscribe(caller, push_service):
-    """Add a new browser to the caller's account as a device."""
+def subscribe(caller, push_service, **more):
+    """Add a new browser, with the device's id, to the caller's account as a device."""
     browser = push_service.browser()
-    assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
+    answer = caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription, **more})
+    assert answer.status_code == 201, answer.json
+    browser.id = answer.json["device"]["id"]
     return browser

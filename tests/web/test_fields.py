@@ -2,13 +2,12 @@
 
 from unittest.mock import ANY
 
-import pytest
-
 from core import delivery
 from store import database, notifications
 from tests.support.accounts import OWNER
 from tests.support.alarms import detail, every
 from tests.support.answers import error
+from tests.support.devices import subscribe
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 
@@ -32,20 +31,6 @@ def bare(moved_clock, **more):
     """The notification that `send` makes, with what was set."""
     fixed = {"id": ANY, "title": "MCP - Disk", "body": "full", "status": "delivered", "createdAt": moved_clock.ms}
     return {**fixed, **more}
-
-
-def add(caller, push_service, **more):
-    browser = push_service.browser()
-    answer = caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription, **more})
-    assert answer.status_code == 201, answer.json
-    browser.id = answer.json["device"]["id"]
-    return browser
-
-
-@pytest.fixture
-def browser(owner, push_service):
-    """The owner's only device."""
-    return add(owner, push_service)
 
 
 # --- what is taken ------------------------------------------------------------------------------------------
@@ -222,7 +207,7 @@ def test_a_replay_replaces_nothing(owner):
 
 
 def test_a_notification_has_its_status_on_each_device(owner, push_service, moved_clock):
-    one, other, third = (add(owner, push_service) for _ in range(3))
+    one, other, third = (subscribe(owner, push_service) for _ in range(3))
     other.then(400, b'{"reason":"BadThing"}')
     third.then(503)
     notification = sent(owner)
@@ -297,7 +282,7 @@ def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock)
 
 
 def test_a_replaced_notification_that_was_delivered_stays_delivered(owner, browser, push_service):
-    other = add(owner, push_service).then(503)
+    other = subscribe(owner, push_service).then(503)
     first = sent(owner, tag="disk")
     sent(owner, tag="disk")
     found = detail(owner, first["id"])
@@ -393,7 +378,7 @@ def test_an_expired_notification_is_not_tried_again_and_fails_if_undelivered(ser
 def test_an_expired_notification_that_one_device_has_stays_delivered(
     service, owner, browser, push_service, moved_clock
 ):
-    other = add(owner, push_service).then(503)
+    other = subscribe(owner, push_service).then(503)
     notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
     assert notification["status"] == "delivered"
     every(service, moved_clock, 3600)
@@ -433,7 +418,7 @@ def test_the_least_priority_is_delivered_when_the_last_device_died(owner, browse
 
 
 def test_a_device_gets_its_least_priority_and_higher_ones(owner, push_service):
-    browsers = {least: add(owner, push_service, minPriority=least) for least in (1, 2, 3, 4, 5)}
+    browsers = {least: subscribe(owner, push_service, minPriority=least) for least in (1, 2, 3, 4, 5)}
     for priority in (1, 2, 3, 4, 5):
         assert sent(owner, priority=priority, body=str(priority))["status"] == "delivered"
     bodies = {
@@ -444,7 +429,7 @@ def test_a_device_gets_its_least_priority_and_higher_ones(owner, push_service):
 
 
 def test_a_notification_that_no_device_may_get_is_delivered_when_stored(service, owner, push_service):
-    browser = add(owner, push_service, minPriority="high")
+    browser = subscribe(owner, push_service, minPriority="high")
     notification = sent(owner)
     assert (notification["status"], detail(owner, notification["id"])["deliveries"]) == ("delivered", [])
     assert service.alert("--title", "x").post({}).json["status"] == "delivered"
@@ -452,15 +437,15 @@ def test_a_notification_that_no_device_may_get_is_delivered_when_stored(service,
 
 
 def test_a_dead_device_beside_an_excluded_one_fails_nothing(owner, push_service):
-    dead = add(owner, push_service).then(410)
-    add(owner, push_service, minPriority=5)
+    dead = subscribe(owner, push_service).then(410)
+    subscribe(owner, push_service, minPriority=5)
     sent(owner)
     assert (len(dead.pushes), sent(owner)["status"]) == (1, "delivered")
 
 
 def test_a_device_says_its_least_priority_unless_it_is_the_default(owner, push_service):
-    add(owner, push_service)
-    browser = add(owner, push_service, minPriority="urgent")
+    subscribe(owner, push_service)
+    browser = subscribe(owner, push_service, minPriority="urgent")
     first, second = owner.get("/devices").json["devices"]
     assert (first["minPriority"], "minPriority" in second) == (5, False)
     again = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription, "minPriority": 2}).json[
