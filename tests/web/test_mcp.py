@@ -364,14 +364,6 @@ def test_null_counts_as_absent(owner):
     "tool, arguments, sentence",
     [
         ("send_notification", {}, "title is required."),
-        ("send_notification", {"title": "t"}, "body is required."),
-        ("send_notification", {"title": 1, "body": "b"}, "title must be a string."),
-        ("send_notification", {"title": " ", "body": "b"}, "title must not be blank."),
-        (
-            "send_notification",
-            {"title": "t" * 1_001, "body": "b"},
-            "title is 1001 characters long: at most 1000 are allowed.",
-        ),
         (
             "send_notification",
             {"title": "t", "body": "b", "idempotencyKey": "ä"},
@@ -384,9 +376,7 @@ def test_null_counts_as_absent(owner):
             "This tool does not take prio: it takes title, body,"
             " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, image, idempotencyKey.",
         ),
-        ("mute", {"what": "all"}, "Set either forS or until."),
         ("mute", {"what": "all", "forS": 59}, "forS must be a whole number of seconds from 60 to 31,622,400."),
-        ("mute", {"what": "alert", "id": "x", "forS": 60}, "Not found: no such address or id."),
         (
             "mute",
             {"what": "all", "for": 60},
@@ -397,9 +387,6 @@ def test_null_counts_as_absent(owner):
         ("list_notifications", {"limit": True}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"limit": [1]}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"cursor": 1}, "cursor must be a string."),
-        ("list_notifications", {"cursor": "x"}, "cursor was not issued to this account by this service."),
-        ("list_notifications", {"search": "s" * 201}, "search is longer than 200 characters."),
-        ("list_notifications", {"search": ["s"]}, "search must be a string."),
         ("get_notification", {}, "id is required."),
         ("get_notification", {"id": 1}, "id must be a string."),
         ("get_notification", {"id": "unknown"}, "Not found: no such address or id."),

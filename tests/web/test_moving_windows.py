@@ -1,8 +1,5 @@
 """Counting in windows: the same numbers in this process's memory and in Redis."""
 
-import json
-import subprocess
-import sys
 from typing import NamedTuple
 
 import pytest
@@ -12,7 +9,6 @@ from hypothesis import strategies as st
 from core.plans import PLANS
 from process.redis_client import RedisClient
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, ROOT
 from web import shared_windows
 from web.moving_windows import Counted, MovingWindows
 from web.shared_windows import SharedWindows
@@ -233,56 +229,3 @@ def test_a_key_in_its_window_is_not_dropped_as_idle(in_memory, moved_clock):
     for number in range(1_000):
         in_memory.acquire_entry(f"busy {number}", 1, 60)
     assert not in_memory.acquire_entry("full", 1, 900)
-
-
-# Several processes
-
-
-COUNTING = """
-import json, sys, threading
-from process import redis_client
-from process.redis_client import RedisClient
-from web.moving_windows import MovingWindows
-from web.shared_windows import SharedWindows
-
-redis_client.TIMEOUT_S = 60  # this machine may be busy
-windows, answers, start = MovingWindows(), [], threading.Barrier(9)
-windows.shared = SharedWindows(RedisClient(sys.argv[1], "two"), "a secret").count
-windows.count((("other", 100, 60, 1),))
-
-def ask():
-    start.wait()
-    for _ in range(19):
-        answers.extend(windows.count((("key/1", 100, 60, 1), ("all", 200, 60, 1))))
-
-threads = [threading.Thread(target=ask) for _ in range(8)]
-for thread in threads:
-    thread.start()
-print("ready", flush=True)
-sys.stdin.readline()
-start.wait()
-for thread in threads:
-    thread.join()
-print(json.dumps([[one.refused, one.used] for one in answers]))
-"""
-
-
-def test_two_processes_with_sixteen_threads_get_exactly_the_limit_and_each_remaining_once(redis):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", COUNTING, redis.url],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    answers = [json.loads(process.communicate(timeout=PATIENCE_S)[0]) for process in processes]
-    within = [remaining for each in answers for refused, remaining in each if refused is None]
-    assert sum(map(len, answers)) == 304 and sorted(within) == list(range(1, 101))
-    assert {remaining for each in answers for refused, remaining in each if refused == 0} == {100}
