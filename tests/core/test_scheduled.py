@@ -141,7 +141,7 @@ def test_writers_do_not_wait_until_many_are_released(owner, moved_clock, slow):
     moved_clock.advance(HOUR_S)
     left = []
     while scheduled._release_some():
-        left.append(len(queries.due(1, moved_clock.ms, 10)))
+        left.append(len(queries.due(account=1, now=moved_clock.ms, limit=10)))
     assert left == [4, 1, 0]
 
 
