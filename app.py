@@ -6,7 +6,6 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from random import getrandbits
 from typing import Any
 
@@ -105,9 +104,6 @@ def page(method: str, rule: str, handler: Callable[..., Any], guard: Check = Non
     return Route(method, f"/app{rule}", handler, guard, errors=refusals.page)
 
 
-owners = partial(page, guard=guards.signed_in)
-
-
 def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str, takes_files: bool = False) -> Iterator[Route]:
     """Routes for ntfy's clients: they need an API key that may send and count against the key's rate limit."""
     return (
@@ -199,65 +195,8 @@ ROUTES = (
     page("GET", "/phone/<code>", dashboard.phone.show_link, guards.phone_code),
     page("POST", "/phone/<code>", dashboard.phone.send_code, guards.phone_code),
     page("POST", "/devices/resync", dashboard.devices.resync_device, guards.device_token),
-    owners("GET", "/", dashboard.home.show_home),
-    owners("POST", "/test", dashboard.home.send_test),
-    owners("GET", "/attention", dashboard.home.show_attention),
-    owners("GET", "/ring", dashboard.ring.show_ring),
-    owners("POST", "/ring", dashboard.ring.ring),
-    owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
-    owners("GET", "/notifications", dashboard.history.show_history),
-    owners("GET", "/notifications/new", dashboard.history.count_new),
-    owners("GET", "/notifications.csv", dashboard.history.download_history),
-    owners("POST", "/notifications/delete", dashboard.history.delete_chosen),
-    owners("POST", "/notifications/acknowledge", dashboard.history.acknowledge_chosen),
-    owners("POST", "/notifications/rows", dashboard.history.save_rows),
-    *(owners(*operation) for operation in dashboard.notification.OPERATIONS),
-    owners("GET", "/alerts", dashboard.alerts.show_alerts),
-    owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
-    owners("POST", "/alerts/new", dashboard.alerts.create_alert),
-    owners("GET", "/alerts/<alert_id>", dashboard.alerts.show_alert),
-    owners("POST", "/alerts/<alert_id>", dashboard.alert_template.save_template),
-    owners("POST", "/alerts/<alert_id>/replay", dashboard.alert_template.replay_payload),
-    owners("POST", "/alerts/<alert_id>/preset", dashboard.alert_template.use_preset),
-    owners("GET", "/alerts/<alert_id>/qr.svg", dashboard.alerts.show_qr_code),
-    owners("POST", "/alerts/<alert_id>/settings", dashboard.alerts.save_settings),
-    owners("POST", "/alerts/<alert_id>/switch", dashboard.alerts.switch_alert),
-    owners("POST", "/alerts/<alert_id>/rotate", dashboard.alerts.rotate_alert),
-    owners("POST", "/alerts/<alert_id>/delete", dashboard.alerts.delete_alert),
-    owners("POST", "/alerts/<alert_id>/forget", dashboard.alerts.forget_payload),
-    owners("GET", "/watches", dashboard.watches.show_watches),
-    owners("GET", "/watches/new", dashboard.watches.show_new_heartbeat),
-    owners("POST", "/watches/new", dashboard.watches.create_heartbeat),
-    owners("POST", "/watches/key", dashboard.watches.change_ping_key),
-    owners("GET", "/watches/<heartbeat_id>", dashboard.watches.show_heartbeat),
-    owners("POST", "/watches/<heartbeat_id>", dashboard.watches.save_heartbeat),
-    owners("POST", "/watches/<heartbeat_id>/pause", dashboard.watches.pause_heartbeat),
-    owners("POST", "/watches/<heartbeat_id>/resume", dashboard.watches.resume_heartbeat),
-    owners("POST", "/watches/<heartbeat_id>/delete", dashboard.watches.delete_heartbeat),
-    owners("GET", "/metrics", dashboard.metrics.show_metrics),
-    owners("GET", "/metrics/one", dashboard.metrics.show_metric),
-    owners("POST", "/metrics/one", dashboard.metrics.create_rule),
-    owners("POST", "/metrics/rules/<rule_id>", dashboard.metrics.change_rule),
-    owners("POST", "/metrics/rules/<rule_id>/delete", dashboard.metrics.delete_rule),
-    owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
-    *(owners(*operation) for operation in (*dashboard.devices.OPERATIONS, *dashboard.quiet_hours.OPERATIONS)),
-    owners("GET", "/devices/this", dashboard.phone.show_this_device),
-    owners("GET", "/devices/phone", dashboard.phone.show_code),
-    owners("POST", "/devices/phone", dashboard.phone.make_code),
-    owners("POST", "/devices/phone/answer", dashboard.phone.answer_phone),
-    owners("POST", "/devices/seen", dashboard.home.note_devices),
-    owners("GET", "/keys", dashboard.keys.show_keys),
-    owners("POST", "/keys", dashboard.keys.create_key),
-    owners("POST", "/keys/<key_id>/revoke", dashboard.keys.revoke_key),
-    *(owners(*operation) for operation in dashboard.followers.OPERATIONS),
-    owners("GET", "/settings", dashboard.settings.show_settings),
-    owners("POST", "/settings/theme", dashboard.settings.save_theme),
-    owners("POST", "/settings/time-zone", dashboard.settings.save_time_zone),
-    owners("POST", "/settings/password", dashboard.settings.save_password),
-    owners("POST", "/settings/sessions/<session_id>/end", dashboard.settings.sign_out_browser),
-    owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
-    owners("POST", "/logout", dashboard.signin.sign_out),
-    *(page(*operation, guards.administrator) for operation in dashboard.people.OPERATIONS),
+    *(page(*operation, guards.signed_in) for operation in dashboard.OWNERS),
+    *(page(*operation, guards.administrator) for operation in dashboard.ADMINISTRATORS),
 )
 
 # Beside the specified surface: a program that can send to ntfy or Gotify needs only another host.

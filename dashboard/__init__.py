@@ -1,9 +1,12 @@
 """The web app under /app/. Each module has the pages and forms for one noun.
 
-`OPERATIONS` of a module are the method, the rule and the handler of each, where `app` gives all the same guard.
+`app` makes routes of the two tables; each row is a method, a rule under /app and a handler.
 Forms use POST, redirect, GET, and all pages except the one that enables a browser work without JavaScript.
 It must not know SQL, the field names of the REST API, or how a push is sent.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from dashboard import (
     alert_template,
@@ -25,4 +28,102 @@ from dashboard import (
     settings,
     signin,
     watches,
+)
+
+Operation = tuple[str, str, Callable[..., Any]]
+
+OWNERS: tuple[Operation, ...] = (  # for a signed-in owner
+    ("GET", "/", home.show_home),
+    ("POST", "/test", home.send_test),
+    ("GET", "/attention", home.show_attention),
+    ("GET", "/ring", ring.show_ring),
+    ("POST", "/ring", ring.ring),
+    ("POST", "/first-steps/hide", home.hide_first_steps),
+    ("GET", "/notifications", history.show_history),
+    ("GET", "/notifications/new", history.count_new),
+    ("GET", "/notifications.csv", history.download_history),
+    ("POST", "/notifications/delete", history.delete_chosen),
+    ("POST", "/notifications/acknowledge", history.acknowledge_chosen),
+    ("POST", "/notifications/rows", history.save_rows),
+    ("GET", "/notifications/<notification_id>", notification.show_notification),
+    ("POST", "/notifications/<notification_id>/answer", answers.answer_notification),
+    ("POST", "/notifications/<notification_id>/acknowledge", notification.acknowledge_notification),
+    ("POST", "/notifications/<notification_id>/snooze", notification.snooze_notification),
+    ("POST", "/notifications/<notification_id>/delete", notification.delete_notification),
+    ("GET", "/alerts", alerts.show_alerts),
+    ("GET", "/alerts/new", alerts.show_new_alert),
+    ("POST", "/alerts/new", alerts.create_alert),
+    ("GET", "/alerts/<alert_id>", alerts.show_alert),
+    ("POST", "/alerts/<alert_id>", alert_template.save_template),
+    ("POST", "/alerts/<alert_id>/replay", alert_template.replay_payload),
+    ("POST", "/alerts/<alert_id>/preset", alert_template.use_preset),
+    ("GET", "/alerts/<alert_id>/qr.svg", alerts.show_qr_code),
+    ("POST", "/alerts/<alert_id>/settings", alerts.save_settings),
+    ("POST", "/alerts/<alert_id>/switch", alerts.switch_alert),
+    ("POST", "/alerts/<alert_id>/rotate", alerts.rotate_alert),
+    ("POST", "/alerts/<alert_id>/delete", alerts.delete_alert),
+    ("POST", "/alerts/<alert_id>/forget", alerts.forget_payload),
+    ("GET", "/watches", watches.show_watches),
+    ("GET", "/watches/new", watches.show_new_heartbeat),
+    ("POST", "/watches/new", watches.create_heartbeat),
+    ("POST", "/watches/key", watches.change_ping_key),
+    ("GET", "/watches/<heartbeat_id>", watches.show_heartbeat),
+    ("POST", "/watches/<heartbeat_id>", watches.save_heartbeat),
+    ("POST", "/watches/<heartbeat_id>/pause", watches.pause_heartbeat),
+    ("POST", "/watches/<heartbeat_id>/resume", watches.resume_heartbeat),
+    ("POST", "/watches/<heartbeat_id>/delete", watches.delete_heartbeat),
+    ("GET", "/metrics", metrics.show_metrics),
+    ("GET", "/metrics/one", metrics.show_metric),
+    ("POST", "/metrics/one", metrics.create_rule),
+    ("POST", "/metrics/rules/<rule_id>", metrics.change_rule),
+    ("POST", "/metrics/rules/<rule_id>/delete", metrics.delete_rule),
+    ("GET", "/metrics/one.csv", metrics.download_metric),
+    ("GET", "/devices", devices.show_devices),
+    ("POST", "/devices", devices.sync_device),
+    ("POST", "/devices/token", devices.add_token),
+    ("POST", "/devices/fetching", devices.add_fetching),
+    ("POST", "/devices/<device_id>/test", devices.test_device),
+    ("POST", "/devices/<device_id>/rename", devices.rename_device),
+    ("POST", "/devices/<device_id>/priority", devices.set_priority),
+    ("POST", "/devices/<device_id>/quiet", devices.set_quiet_hours),
+    ("POST", "/devices/<device_id>/remove", devices.remove_device),
+    ("POST", "/devices/channel", devices.add_channel),
+    ("POST", "/devices/<device_id>/role", devices.set_role),
+    ("POST", "/devices/<device_id>/confirm", devices.ask_again),
+    ("GET", "/devices/this", phone.show_this_device),
+    ("GET", "/devices/phone", phone.show_code),
+    ("POST", "/devices/phone", phone.make_code),
+    ("POST", "/devices/phone/answer", phone.answer_phone),
+    ("POST", "/devices/seen", home.note_devices),
+    ("GET", "/quiet", quiet_hours.show_quiet_hours),
+    ("POST", "/quiet", quiet_hours.save_quiet_hours),
+    ("POST", "/quiet/deliver", quiet_hours.deliver_held),
+    ("POST", "/mutes", quiet_hours.create_mute),
+    ("POST", "/mutes/<mute_id>/end", quiet_hours.end_mute),
+    ("GET", "/keys", keys.show_keys),
+    ("POST", "/keys", keys.create_key),
+    ("POST", "/keys/<key_id>/revoke", keys.revoke_key),
+    ("GET", "/followers/<what>/<subject_id>", followers.show_followers),
+    ("POST", "/followers/<what>/<subject_id>", followers.invite),
+    ("POST", "/followers/<what>/<subject_id>/<follower_id>/remove", followers.remove),
+    ("POST", "/following/<followed_id>/accept", followers.accept),
+    ("POST", "/following/<followed_id>/leave", followers.leave),
+    ("GET", "/settings", settings.show_settings),
+    ("POST", "/settings/theme", settings.save_theme),
+    ("POST", "/settings/time-zone", settings.save_time_zone),
+    ("POST", "/settings/password", settings.save_password),
+    ("POST", "/settings/sessions/<session_id>/end", settings.sign_out_browser),
+    ("POST", "/settings/sign-out-everywhere", settings.sign_out_everywhere),
+    ("POST", "/logout", signin.sign_out),
+)
+
+ADMINISTRATORS: tuple[Operation, ...] = (
+    ("GET", "/people", people.show_people),
+    ("POST", "/people", people.invite),
+    ("POST", "/people/<account_id>/withdraw", people.withdraw),
+    ("POST", "/people/<account_id>/disable", people.disable),
+    ("POST", "/people/<account_id>/enable", people.enable),
+    ("POST", "/people/<account_id>/administrator", people.set_administrator),
+    ("GET", "/people/<account_id>/delete", people.show_delete),
+    ("POST", "/people/<account_id>/delete", people.delete),
 )

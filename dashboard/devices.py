@@ -278,19 +278,3 @@ def ask_again(device_id: str) -> Page:
     """POST /app/devices/{id}/confirm: mails another link that confirms the address."""
     mail_addresses.ask_again(current().account, device_id, clock.now_ms())
     return page.back_to(DEVICES, LINK_SENT)
-
-
-OPERATIONS = (
-    ("GET", "/devices", show_devices),
-    ("POST", "/devices", sync_device),
-    ("POST", "/devices/token", add_token),
-    ("POST", "/devices/fetching", add_fetching),
-    ("POST", "/devices/<device_id>/test", test_device),
-    ("POST", "/devices/<device_id>/rename", rename_device),
-    ("POST", "/devices/<device_id>/priority", set_priority),
-    ("POST", "/devices/<device_id>/quiet", set_quiet_hours),
-    ("POST", "/devices/<device_id>/remove", remove_device),
-    ("POST", "/devices/channel", add_channel),
-    ("POST", "/devices/<device_id>/role", set_role),
-    ("POST", "/devices/<device_id>/confirm", ask_again),
-)

@@ -71,12 +71,3 @@ def _path(what: str, one: Any) -> str:
     if what == "rule":
         return f"/app/metrics/one?{urlencode({'project': one.project_id, 'metric': one.metric_id})}"
     return PATHS[what].format(one.id)
-
-
-OPERATIONS = (
-    ("GET", "/followers/<what>/<subject_id>", show_followers),
-    ("POST", "/followers/<what>/<subject_id>", invite),
-    ("POST", "/followers/<what>/<subject_id>/<follower_id>/remove", remove),
-    ("POST", "/following/<followed_id>/accept", accept),
-    ("POST", "/following/<followed_id>/leave", leave),
-)

@@ -6,7 +6,6 @@ from flask import flash, redirect, render_template
 
 from core import alarms, deletion, local_time, plans, snoozes
 from dashboard import history, page
-from dashboard.answers import answer_notification
 from dashboard.page import Page
 from process import clock
 from process.clock import HOUR_MS
@@ -80,12 +79,3 @@ def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
-
-
-OPERATIONS = (
-    ("GET", "/notifications/<notification_id>", show_notification),
-    ("POST", "/notifications/<notification_id>/answer", answer_notification),
-    ("POST", "/notifications/<notification_id>/acknowledge", acknowledge_notification),
-    ("POST", "/notifications/<notification_id>/snooze", snooze_notification),
-    ("POST", "/notifications/<notification_id>/delete", delete_notification),
-)

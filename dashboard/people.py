@@ -105,15 +105,3 @@ def _done(deed: Callable[[], None], said: str) -> Page:
             raise
         return show_people(Problem(refused.message)), 409
     return page.back_to(PEOPLE, said)
-
-
-OPERATIONS: tuple[tuple[str, str, Callable[..., Page]], ...] = (
-    ("GET", "/people", show_people),
-    ("POST", "/people", invite),
-    ("POST", "/people/<account_id>/withdraw", withdraw),
-    ("POST", "/people/<account_id>/disable", disable),
-    ("POST", "/people/<account_id>/enable", enable),
-    ("POST", "/people/<account_id>/administrator", set_administrator),
-    ("GET", "/people/<account_id>/delete", show_delete),
-    ("POST", "/people/<account_id>/delete", delete),
-)

@@ -213,12 +213,3 @@ def end_mute(mute_id: str) -> Page:
     ended = mutes.end_mute(current().account.seq, mute_id, clock.now_ms())
     words = mutes.subject_words(ended)
     return page.back_to(page.asked_for("back", QUIET), f"{words[0].upper()}{words[1:]} is no longer muted.")
-
-
-OPERATIONS = (
-    ("GET", "/quiet", show_quiet_hours),
-    ("POST", "/quiet", save_quiet_hours),
-    ("POST", "/quiet/deliver", deliver_held),
-    ("POST", "/mutes", create_mute),
-    ("POST", "/mutes/<mute_id>/end", end_mute),
-)
