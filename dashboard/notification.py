@@ -1,10 +1,11 @@
 """The page of a notification: its status on each device, its alarm, actions."""
 
+import re
 from functools import partial
 
 from flask import flash, redirect, render_template
 
-from core import alarms, deletion, local_time, plans, snoozes
+from core import alarms, answers, deletion, local_time, plans, snoozes
 from dashboard import history, page
 from dashboard.page import Page
 from process import clock
@@ -19,6 +20,7 @@ from wire.errors import Refused, existing
 MAX_SHOWN_OF_DIGEST = 200
 MAX_SHOWN_REPLACED = 5
 MAX_SHOWN_ALIKE = 100
+POSITION = re.compile("[0-9]")
 
 
 def show_notification(notification_id: str) -> Page:
@@ -52,12 +54,24 @@ def _find(notification_id: str) -> Entry:
     return existing(notifications.find(account.seq, notification_id, since), gone)
 
 
+def answer_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/answer with `position`, the place of the answer among the actions."""
+    position = request.form.get("position", "")
+    try:
+        answers.answer(current().account, notification_id, int(position) if POSITION.fullmatch(position) else -1)
+    except Refused as refused:
+        if refused.status != 409:
+            raise
+        flash(refused.message, "error")
+    return _back_to(notification_id)
+
+
 def acknowledge_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/acknowledge, by its page or by Home."""
     alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
     if "home" in request.form:
         return redirect("/app/", 303)
-    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
+    return _back_to(notification_id)
 
 
 def snooze_notification(notification_id: str) -> Page:
@@ -72,10 +86,15 @@ def snooze_notification(notification_id: str) -> Page:
         snoozes.snooze(account.seq, account.plan, notification_id, until, now)
     except Refused as refused:
         flash(refused.message, "error")
-    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
+    return _back_to(notification_id)
 
 
 def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
+
+
+def _back_to(notification_id: str) -> Page:
+    """Redirect to the notification's page, in the part of the history that the address names."""
+    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
