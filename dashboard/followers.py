@@ -1,29 +1,26 @@
 """Followers: the page Also notify of an alert, a heartbeat, a rule or a key; accepting, declining, leaving."""
 
-from typing import Any
-from urllib.parse import urlencode
-
 from flask import redirect, render_template
 
 from core import followers, subjects
 from dashboard import page
+from dashboard.home import address_of
 from dashboard.page import Page, Problem
 from process import clock
 from web.context import current, request
 from wire.errors import Refused
-
-PATHS = {"alert": "/app/alerts/{}?tab=settings", "heartbeat": "/app/watches/{}", "key": "/app/keys"}
 
 
 def show_followers(what: str, subject_id: str, problem: Problem | None = None, email: str = "") -> str:
     """GET /app/followers/{what}/{id}: the followers and who is invited."""
     found = followers.of_subject(current().account.seq, what, subject_id, clock.now_ms())
     one = subjects.find(current().account.seq, what, subject_id)
+    ids = (one.project_id, one.metric_id) if what == "rule" else (one.id,)
     return render_template(
         "followers.html",
         name=subjects.name_of(one),
         what=what,
-        back_to=_path(what, one),
+        back_to=address_of(what, *ids),
         followers=found,
         path=_address(what, subject_id),
         email=email,
@@ -64,10 +61,3 @@ def leave(followed_id: str) -> Page:
 
 def _address(what: str, subject_id: str) -> str:
     return f"/app/followers/{what}/{subject_id}"
-
-
-def _path(what: str, one: Any) -> str:
-    """The page of what is followed."""
-    if what == "rule":
-        return f"/app/metrics/one?{urlencode({'project': one.project_id, 'metric': one.metric_id})}"
-    return PATHS[what].format(one.id)

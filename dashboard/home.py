@@ -23,7 +23,7 @@ from wire.notification import Content
 LATEST = 6
 MAX_INVITATIONS = 5
 CHART_DAYS = 14
-PATHS = {  # the page for each kind of need
+PATHS = {  # the page for each kind of need, and of what is followed
     "alarm": "/app/notifications/{}",
     "storage": "/app/notifications",
     "no device": "/app/devices",
@@ -90,7 +90,7 @@ def _answer(account: Account, now: int) -> dict[str, Any]:
     many = "1 thing needs you" if len(needs) == 1 else f"{len(needs)} things need you"
     return {
         "heading": many if needs else calm,
-        "needs": [(need, _address(need.kind, *need.ids)) for need in needs],
+        "needs": [(need, address_of(need.kind, *need.ids)) for need in needs],
         "watches": _watches(watched),
         "down": sum(beat.state == "down" for beat in watched.beats),
         "is_up": all(beat.state in ("up", "late") for beat in watched.beats),
@@ -108,10 +108,10 @@ def _answer(account: Account, now: int) -> dict[str, Any]:
 def _watches(watched: Watched) -> list[Shown]:
     """The heartbeats and the rules, the worst first."""
     beats = [
-        Shown(beat.name, beat.state, _address("heartbeat", beat.id), beat.last_ping_at) for beat in watched.beats
+        Shown(beat.name, beat.state, address_of("heartbeat", beat.id), beat.last_ping_at) for beat in watched.beats
     ]
     rules = [
-        Shown(metric_rules.metric_title(rule), rule.state, _address("rule", rule.project_id, rule.metric_id))
+        Shown(metric_rules.metric_title(rule), rule.state, address_of("rule", rule.project_id, rule.metric_id))
         for rule in watched.rules
     ]
     return sorted(beats + rules, key=lambda one: STATES.index(one.state))
@@ -159,6 +159,6 @@ def _quiet(account: Account, now: int) -> dict[str, Any] | None:
     return {**found, "mutes": muted} if found["window"] or found["held_count"] or muted else None
 
 
-def _address(kind: str, *ids: str) -> str:
-    """The page where the owner can do something about a need of this kind; "" if there is none."""
+def address_of(kind: str, *ids: str) -> str:
+    """The page of such a thing, or where the owner can do something about such a need; "" if there is none."""
     return PATHS.get(kind, "").format(*map(quote_plus, ids))

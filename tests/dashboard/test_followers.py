@@ -26,7 +26,7 @@ def pages(service, caller):
     beat = caller.post("/heartbeats", {"name": "Backup", "periodS": 3600}).json["heartbeat"]["id"]
     rule = caller.post("/rules", {"project": "p", "metric": "cpu", "when": "> 90"}).json["rule"]["id"]
     return {
-        f"/app/followers/alert/{alert}": f"/app/alerts/{alert}?tab=settings",
+        f"/app/followers/alert/{alert}": f"/app/alerts/{alert}",
         f"/app/followers/heartbeat/{beat}": f"/app/watches/{beat}",
         f"/app/followers/key/{key_id(caller, 'backup script')}": "/app/keys",
         f"/app/followers/rule/{rule}": f"/app/metrics/one?project=p&metric=cpu&range=24%20h&rule={rule}",
