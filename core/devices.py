@@ -66,7 +66,7 @@ def add_device(
     """
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
-        raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
+        raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.", field="kind")
     values, said = push.provider_of(kind).checked_address(registration), _settings(registration)
     topic, provider = values.pop("topic", None), PROVIDERS[kind]
     values |= {"origin": origin} if origin else {}

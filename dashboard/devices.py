@@ -14,8 +14,8 @@ from dashboard.page import Page, Problem
 from models import Device
 from process import clock
 from process.clock import DAY_MS
-from providers import PROVIDERS, is_fetched
-from providers.base import Outcome
+from providers import PROVIDERS
+from providers.base import Outcome, Provider
 from providers.chat_forms import FORMS
 from providers.webhook import GENERIC, Webhook
 from store.deliveries import latest_on
@@ -25,12 +25,13 @@ from web.context import current, request
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.notification import PRIORITIES
-from wire.validation import either, optional_text
+from wire.validation import optional_text
 
 WAITS_S = (0, 60, 300, 600, 1_800, 3_600)  # that the page offers for a channel
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
-ADDED = "Channel added. Send it a test."
+REGISTRATION = ("kind", "token", "address", "url", "preset", "name")  # the fields of the forms for new ones
+ADDED = "Added. Send it a test."
 LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
 
 
@@ -124,46 +125,32 @@ def resync_device() -> dict[str, Any]:
     return {"ok": True, "id": current().device.id}
 
 
-def add_token() -> Page:
-    """POST /app/devices/token: a device of a native app, added by hand."""
-    typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
+def add_device() -> Page:
+    """POST /app/devices/new: a device that is no browser; the page that comes next shows its topic or secret once."""
+    typed = {name: request.form.get(name, "").strip() for name in (*REGISTRATION, "when")}
     provider = PROVIDERS.get(typed["kind"])
     try:
-        if not provider or not provider.token_form:
-            choice = either(one.name for one in PROVIDERS.values() if one.token_form)
-            raise Refused(400, f"Choose {choice}.", field="kind")
-        if provider.kind not in push.configured():
+        if provider and provider.kind not in push.configured():
             raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
-        registration = {**typed, "name": typed["name"] or None}
-        devices.add_device(current().account.seq, registration, clock.now_ms())
+        registration = {name: typed[name] or None for name in REGISTRATION} | _role(typed["when"])
+        device = devices.add_device(current().account.seq, registration, clock.now_ms(), origin=guards.origin())
     except Refused as refused:
         problem = Problem.of(refused)
-        if problem.field == "name":  # on the page, every listed device has a field of that name
-            problem = problem._replace(field="token-name")
-        return devices_page(problem, None, **typed), 422
-    return page.back_to(DEVICES, "Device added. Send it a test.")
-
-
-def add_fetching() -> Page:
-    """POST /app/devices/fetching: a device of an app that fetches; redirects to the page that shows its topic."""
-    typed = {name: request.form.get(name, "").strip() for name in ("kind", "name")}
-    try:
-        if not is_fetched(typed["kind"]):
-            raise Refused(400)
-        registration = {**typed, "name": typed["name"] or None}
-        device = _added(registration)
-    except Refused as refused:
-        return devices_page(Problem.of(refused, "fetching-name"), fetching_name=typed["name"]), 422
-    return redirect(f"/app/devices?made={device.id}#subscribe", 303)
-
-
-def _added(registration: dict[str, Any], origin: str | None = None) -> Device:
-    """A new device, whose topic or secret the page shows that comes next."""
-    now = clock.now_ms()
-    device = devices.add_device(current().account.seq, registration, now, origin=origin)
+        field = problem.field if problem.field in REGISTRATION else "name"
+        return devices_page(problem._replace(field=f"{_form(provider)}-{field}"), None, **typed), 422
     if shown := device.topic or device.secret:
-        shown_once.keep(shown, guards.session_token(), now, device.id)
-    return device
+        shown_once.keep(shown, guards.session_token(), clock.now_ms(), device.id)
+    if device.topic:
+        return redirect(f"{DEVICES}?made={device.id}#subscribe", 303)
+    made = f"?made={device.id}" if shown else ""
+    return page.back_to(DEVICES + made, ADDED if device.confirm_by is None else LINK_SENT)
+
+
+def _form(provider: type[Provider[Any]] | None) -> str:
+    """The form for devices of this provider, with whose name the ids of its fields begin."""
+    if provider is None or not (provider.is_fetched or provider.is_channel):
+        return "token"
+    return "fetching" if provider.is_fetched else "mail" if provider.is_mailed else "chat"
 
 
 def test_device(device_id: str) -> Page:
@@ -212,16 +199,12 @@ def set_priority(device_id: str) -> Page:
 def set_quiet_hours(device_id: str) -> Page:
     """POST /app/devices/{id}/quiet: sets the `hours`; empty ones switch them off."""
     hours = request.form.get("hours", "").strip()
-    try:
-        device = devices.change_device(current().account.seq, device_id, {"quietHours": hours or OFF})
-    except Refused as refused:
-        problem = Problem.of(refused)
-        message = problem.message.partition(": ")[2] or problem.message
-        return devices_page(Problem(message, f"hours-{device_id}"), hours=hours), 422
-    words = (
-        f"is now quiet {week_windows.in_words(device.quiet_hours)}" if device.quiet_hours else "has no quiet hours"
-    )
-    return page.back_to(DEVICES, f"This device {words}.")
+    return _changed(device_id, "hours", {"quietHours": hours or OFF}, _quiet_words, hours=hours)
+
+
+def _quiet_words(device: Device) -> str:
+    hours = device.quiet_hours
+    return f"This device {f'is now quiet {week_windows.in_words(hours)}' if hours else 'has no quiet hours'}."
 
 
 def remove_device(device_id: str) -> Page:
@@ -235,27 +218,6 @@ def service_worker() -> Response:
     answer = current_app.send_static_file("sw.js")
     answer.headers["Cache-Control"] = "no-cache"
     return answer
-
-
-# --- channels -----------------------------------------------------------------------------------------------
-
-
-def add_channel() -> Page:
-    """POST /app/devices/channel: a mail address, or a webhook, whose secret the page shows that comes next."""
-    names = ("kind", "address", "url", "preset", "name", "when")
-    typed = {name: request.form.get(name, "").strip() for name in names}
-    try:
-        registration = {name: typed[name] or None for name in names[:5]} | _role(typed["when"])
-        device = _added(registration, guards.origin())
-    except Refused as refused:
-        problem = Problem.of(refused)
-        form = "mail" if "address" in request.form else "chat"
-        field = problem.field if problem.field in ("address", "url", "preset") else "name"
-        del typed["kind"]  # that of the form for tokens
-        return devices_page(problem._replace(field=f"{form}-{field}"), None, **typed), 422
-    if device.secret:
-        return page.back_to(f"{DEVICES}?made={device.id}", ADDED)
-    return page.back_to(DEVICES, ADDED if device.confirm_by is None else LINK_SENT)
 
 
 def _role(when: str) -> dict[str, Any]:

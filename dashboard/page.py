@@ -46,6 +46,7 @@ FOR_PEOPLE = {
     re.compile(r"color must be written like (.+)\."): r"Write the colour like \1.",
     re.compile(r"(\w+) is \d+ characters long: at most (\d+) .*"): r"This \1 is too long. Use at most \2 characters.",
     re.compile(r"url (.+)"): r"The address \1",
+    re.compile(r"quietHours: (.+)"): r"\1",
 }
 
 

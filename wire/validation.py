@@ -17,7 +17,7 @@ def required_text(payload: Mapping[str, Any], field: str, within: str = "") -> s
     """The field, which must be a string; null counts as missing. A refusal has `within` before the field's name."""
     value = optional_text(payload, field, within)
     if value is None:
-        raise Refused(400, f"{within}{field} is required.")
+        raise Refused(400, f"{within}{field} is required.", field=field)
     return value
 
 

@@ -41,6 +41,7 @@ IN_VIEW = """
 """
 
 
+DEVICES = "/app/devices"
 SETUP = {"email": "a@example.org", "password": PASSWORD}
 ADD, SETTINGS = "Add a native app", "/app/settings"
 ALERT, ALERT_SETTINGS = (f"/app/alerts/{{alert}}?tab={tab}" for tab in ("message", "settings"))
@@ -53,10 +54,10 @@ OF_VISITORS = {
 }
 OF_OWNERS = {
     "key": Form("name", "/app/keys", "Create key", {"name": " "}),
-    "device: token": Form("token", "/app/devices", "Add device", {"token": "short"}, ADD),
-    "device: kind": Form("kind", "/app/devices", "Add device", {"kind": "pager", "token": "x"}, ADD),
-    "device: name": Form("token-name", "/app/devices", "Add device", {"token": "ab" * 32, "token-name": LONG}, ADD),
-    "device: new name": Form("name-{device}", "/app/devices", "Rename", {"name-{device}": LONG}, "Edit"),
+    "device: token": Form("token-token", DEVICES, "Add device", {"token-token": "short"}, ADD),
+    "device: kind": Form("token-kind", DEVICES, "Add device", {"token-kind": "pager", "token-token": "x"}, ADD),
+    "device: name": Form("token-name", DEVICES, "Add device", {"token-token": "ab" * 32, "token-name": LONG}, ADD),
+    "device: new name": Form("name-{device}", DEVICES, "Rename", {"name-{device}": LONG}, "Edit"),
     "quiet hours: neither": Form("begin-0", "/app/quiet", "Save", {"begin-0": "", "end-0": ""}),
     "quiet hours: no end": Form("end-0", "/app/quiet", "Save", {"begin-0": "22:00", "end-0": ""}),
     "quiet hours: equal": Form("end-0", "/app/quiet", "Save", {"begin-0": "22:00", "end-0": "22:00"}),

@@ -8,7 +8,7 @@ from tests.support.channels import add_mail_address, confirm_path, confirmed, ma
 from tests.support.pages import signed_in
 from tests.support.rows import each
 
-CHANNEL = "/app/devices/channel"
+CHANNEL = "/app/devices/new"
 
 
 @pytest.fixture

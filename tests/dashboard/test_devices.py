@@ -293,24 +293,24 @@ def of_natives(every_provider):
 
 @pytest.mark.parametrize("kind, token", [("apns", APNS), ("fcm", "a-token:of_FCM")])
 def test_a_token_that_was_typed_is_a_device(every_provider, of_natives, kind, token):
-    (form,) = of_natives.page("/app/devices").forms("/devices/token")
-    page = of_natives.done(form, {"kind": kind, "token": f" {token} ", "name": " Old phone "})
+    assert "Add device" in of_natives.page("/app/devices").texts_of("button")
+    page = of_natives.done("/app/devices/new", {"kind": kind, "token": f" {token} ", "name": " Old phone "})
     assert "Old phone" in page.text
     assert [line[1] for line in lines_of(every_provider, "device", "list", OWNER)] == [kind]
     assert "not configured" not in page.text
 
 
 def test_a_token_without_a_name_is_called_by_its_service(of_natives):
-    assert of_natives.done("/app/devices/token", {"kind": "apns", "token": APNS, "name": ""}).section("APNs")
+    assert of_natives.done("/app/devices/new", {"kind": "apns", "token": APNS, "name": ""}).section("APNs")
 
 
 def test_without_a_provider_of_native_apps_there_is_no_form_for_tokens(owner):
-    assert owner.page("/app/devices").forms("/devices/token") == []
+    assert "Add device" not in owner.page("/app/devices").texts_of("button")
 
 
 @each("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
 def test_a_token_of_a_kind_that_is_not_configured_is_refused_with_a_sentence(service, owner, kind, name):
-    (said,) = owner.refused("/app/devices/token", {"kind": kind, "token": APNS}).said("alert")
+    (said,) = owner.refused("/app/devices/new", {"kind": kind, "token": APNS}).said("alert")
     assert said.startswith(f"{name} is not configured on this server") and device_ids(service) == []
 
 
@@ -323,23 +323,22 @@ def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_se
     "form, named",
     [
         ({"kind": "apns", "token": "no"}, "hexadecimal"),
-        ({"kind": "apns", "token": ""}, "hexadecimal"),
+        ({"kind": "apns", "token": ""}, "Enter a token"),
         ({"kind": "fcm", "token": "two words"}, "visible ASCII"),
         ({"kind": "fcm", "token": "x" * 4097}, "visible ASCII"),
         ({"kind": "fcm", "token": "t", "name": "x" * 101}, "100"),
         ({"kind": "fcm", "token": "t", "name": "\0"}, "Name"),
-        ({"kind": "webpush", "token": "t"}, "APNs or FCM"),
-        ({"kind": "", "token": "t"}, "APNs or FCM"),
-        ({}, "APNs or FCM"),
+        ({"kind": "webpush", "token": "t"}, "Subscription must be"),
+        ({"kind": "", "token": "t"}, "Enter a kind"),
     ],
 )
 def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(every_provider, of_natives, form, named):
-    (said,) = of_natives.refused("/app/devices/token", form).said("alert")
+    (said,) = of_natives.refused("/app/devices/new", form).said("alert")
     assert named in said and said.endswith(".") and device_ids(every_provider) == []
 
 
 def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(of_natives):
-    page = of_natives.refused("/app/devices/token", {"kind": "fcm", "token": "two words", "name": "Old phone"})
+    page = of_natives.refused("/app/devices/new", {"kind": "fcm", "token": "two words", "name": "Old phone"})
     assert page.chosen("kind") == "fcm" and "Old phone" in page.values()
     assert "two words" not in page.values() and "two words" not in page.text
 

@@ -59,8 +59,8 @@ def test_a_hostile_search_is_shown_escaped(service, owner, text):
 TYPED = [
     ("/app/keys", "name", {"name": "…" + "x" * 100}),
     ("/app/quiet", "end", {"days": "0-mo", "begin": "22:00", "end": "…"}),
-    ("/app/devices/token", "name", {"kind": "apns", "token": "no", "name": "…"}),
-    ("/app/devices/fetching", "name", {"kind": "ntfy", "name": "…" + "x" * 100}),
+    ("/app/devices/new", "name", {"kind": "apns", "token": "no", "name": "…"}),
+    ("/app/devices/new", "name", {"kind": "ntfy", "name": "…" + "x" * 100}),
 ]
 
 

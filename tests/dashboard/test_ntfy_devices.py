@@ -12,7 +12,7 @@ FORM = {"kind": "ntfy", "name": "Pixel"}
 def added(owner, **form):
     """Send the form, and return the address that it leads to."""
     owner.get("/app/devices")
-    answer = owner.post("/app/devices/fetching", FORM | form)
+    answer = owner.post("/app/devices/new", FORM | form)
     assert answer.status_code == 303
     return answer.location
 
@@ -60,8 +60,8 @@ def test_an_ntfy_device_has_no_test_button(owner):
 
 def test_a_wrong_name_or_kind_is_refused_on_the_page(owner):
     owner.get("/app/devices")
-    for form in ({"name": "x" * 101}, {"kind": "apns"}):
-        assert owner.post("/app/devices/fetching", FORM | form).status_code == 422
+    for form in ({"name": "x" * 101}, {"kind": "apns", "token": "x"}):
+        assert owner.post("/app/devices/new", FORM | form).status_code == 422
 
 
 def test_a_test_by_hand_says_that_the_app_fetches(service, owner):

@@ -111,5 +111,5 @@ def test_the_devices_page_offers_it(service):
     visitor = signed_in(service)
     assert "Pigeon post" in visitor.page("/app/devices").text
     form = {"kind": "pigeon", "token": "DE-17", "name": ""}
-    assert visitor.post("/app/devices/token", form).status_code == 303
+    assert visitor.post("/app/devices/new", form).status_code == 303
     assert visitor.page("/app/devices").section("Pigeon post")

@@ -30,8 +30,7 @@ PAGES_OF_THE_OWNER = [
     *("/app/people", "/app/settings"),
 ]
 ALWAYS = OF_PEOPLE | {  # whatever there is
-    "/app/devices/fetching": {"kind": "ntfy", "name": "x"},
-    "/app/devices/channel": {"kind": "webhook", "url": "https://hooks.example.com/y", "when": "60"},
+    "/app/devices/new": {"kind": "webhook", "url": "https://hooks.example.com/y", "when": "60"},
     "/app/devices/<device_id>/role": {"when": "0"},
     "/app/mutes": {"what": "all", "duration": "2h"},
     "/app/followers/<what>/<subject_id>": {"email": "x@example.org"},
