@@ -15,7 +15,6 @@ from cli.backup import backup, import_file
 from cli.base import OPEN_DATA, Group
 from cli.definitions import apply_file, export_file
 from cli.devices import device
-from cli.doctor import examine
 from cli.follow import follow
 from cli.heartbeats import heartbeat
 from cli.keys import key
@@ -24,7 +23,7 @@ from cli.metrics import metric, rule
 from cli.moving_in import import_gotify, import_healthchecks, import_ntfy
 from cli.mutes import list_mutes, mute, unmute
 from cli.notifications import history, send
-from cli.serve import serve
+from cli.service import examine, serve
 from config import VERSION
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")

@@ -84,8 +84,6 @@ def _row(one: Device) -> Row:
 def set_device(owner: Account, device_id: str, quiet_hours: str | None, **options: Any) -> None:
     """Change a device. Options that are left out keep their value."""
     settings = {**_fields(**options), "quietHours": quiet_hours}
-    if not any(value is not None for value in settings.values()):
-        raise click.UsageError("Use --role, --after, --min-priority or --quiet-hours.")
     changed = devices.change_device(owner.seq, device_id, settings)
     hours = f"quiet hours {changed.quiet_hours}" if changed.quiet_hours else "no quiet hours"
     after_s = changed.after_s

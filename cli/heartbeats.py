@@ -103,10 +103,8 @@ def _address(beat: Beat) -> str:
 
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given; `click.UsageError` for two that exclude each other."""
+    """The options that were given."""
     given = {name: value for name, value in settings.items() if value is not None}
-    if "period" in given and "cron" in given:
-        raise click.UsageError("Use either --period or --cron.")
     if "priority" in given:
         given["priority"] = number_or_word(given["priority"])
     return given

@@ -3,8 +3,6 @@
 A rule is on its metric's page: `metrics.py`.
 """
 
-from typing import Any
-
 from flask import redirect, render_template
 
 from core import accounts, attention, heartbeats, metric_rules, uptime
@@ -21,8 +19,9 @@ from store.metric_rules import Rule
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
+from wire.notification import PRIORITY_WORDS
 
-NEW = {"name": "", "period": "1d", "cron": "", "grace": heartbeats.DEFAULT_GRACE, "priority": "4"}
+NEW = {"name": "", "period": "1d", "cron": "", "grace": heartbeats.DEFAULT_GRACE, "priority": "high"}
 SHOWN_PINGS = 8  # older ones are folded
 
 
@@ -58,7 +57,7 @@ def create_heartbeat() -> Page:
     """POST /app/watches/new."""
     typed = _typed()
     try:
-        made = heartbeats.create_heartbeat(current().account, _settings(typed), clock.now_ms())
+        made = heartbeats.create_heartbeat(current().account, typed, clock.now_ms())
     except Refused as refused:
         return show_new_heartbeat(typed, Problem.of(refused)), 422
     return redirect(f"/app/watches/{made.id}", 303)
@@ -79,7 +78,7 @@ def save_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}: name, period or cron, grace, priority."""
     typed = _typed()
     try:
-        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, _settings(typed), clock.now_ms())
+        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, typed, clock.now_ms())
     except Refused as refused:
         return _heartbeat_page(_find(heartbeat_id), typed, Problem.of(refused)), 422
     return _back_to(heartbeat_id, "Saved.")
@@ -114,12 +113,6 @@ def _typed() -> dict[str, str]:
     return {name: request.form.get(name, "").strip() for name in NEW}
 
 
-def _settings(typed: dict[str, str]) -> dict[str, Any]:
-    """The typed texts as settings: a priority is a number."""
-    priority = typed["priority"]
-    return {**typed, "priority": int(priority) if priority in tuple("12345") else priority}
-
-
 def _back_to(heartbeat_id: str, message: str) -> Page:
     """Redirect to the heartbeat's page, or to the list if the button was pressed there."""
     return page.back_to("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", message)
@@ -131,7 +124,7 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         "period": short(beat.period_s) if beat.period_s is not None else "",
         "cron": beat.cron or "",
         "grace": short(beat.grace_s),
-        "priority": str(beat.priority),
+        "priority": PRIORITY_WORDS[beat.priority],
     }
     pings = newest_pings(beat.seq)
     record = uptime.records(beat.account_seq, [beat], clock.now_ms())[beat.seq]

@@ -89,7 +89,7 @@ def test_one_schedule_is_needed_and_no_more(service, owner, beat):
         create(service, "--period", "1h", "--cron", "* * * * *"),
         service.flask("heartbeat", "set", EMAIL, beat.id, "--period", "1h", "--cron", "* * * * *"),
     ):
-        assert result.exit_code == 2 and "either --period or --cron" in result.output
+        assert result.exit_code == 1 and "either a period or a cron expression" in result.output
 
 
 @each("option", ["--period", "--cron"])

@@ -11,7 +11,7 @@ from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.rows import each
 from tests.support.times import HOUR_S, MINUTE_S
 
-FORM = {"name": "Mail", "period": "", "cron": "0 3 * * *", "grace": "1h", "priority": "5"}
+FORM = {"name": "Mail", "period": "", "cron": "0 3 * * *", "grace": "1h", "priority": "urgent"}
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_saving_changes_the_settings(service, owner, path):
 def test_renaming_a_heartbeat_does_not_restart_its_period(service, owner, beat, path, moved_clock):
     beat.ping()
     moved_clock.advance(HOUR_S / 2)
-    owner.done(path, {"name": "Other", "period": "1h", "cron": "", "grace": "10m", "priority": "4"})
+    owner.done(path, {"name": "Other", "period": "1h", "cron": "", "grace": "10m", "priority": "high"})
     (line,) = lines_of(service, "heartbeat", "list", EMAIL)
     assert (line[1], line[7]) == ("Other", "2026-11-21T11:00:00Z")
 

@@ -284,7 +284,7 @@ def test_every_starter_checks_the_settings_and_runs_the_same_command():
     assert f"exec $(BIN)/{command}\n" in (ROOT / "Makefile").read_text()
     assert unit("ExecStart") == [f"/opt/pocketbell/.venv/bin/{command}"]
     options = command.removeprefix("gunicorn --config gunicorn.conf.py").split()
-    assert "".join(f', "{option}"' for option in options) in (ROOT / "cli/serve.py").read_text()
+    assert "".join(f', "{option}"' for option in options) in (ROOT / "cli/service.py").read_text()
     assert unit("ExecStartPre") == ["/opt/pocketbell/.venv/bin/python config.py"]
 
 

@@ -99,7 +99,7 @@ class Forms:
         if rule in OF_ALERT_WITH_NAME:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
-            return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
+            return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "high"}
         if rule in ALWAYS:
             return ALWAYS[rule]
         if rule == "/app/ring":
