@@ -30,7 +30,8 @@ QUERIES = (
 )
 QUERIES += " before=-1 before=999999999999999999 day=2026-02-30 day=0000-00-00 status=x alert=x range=7+d wait=x"
 QUERIES += f" &&&= %ff=%ff project=%00&metric=%ff next=//evil limit={'9' * 5_000} search={'a' * 201}"
-QUERIES = f"{QUERIES} metric={'x' * 3_000}".split()
+QUERIES += f" metric={'x' * 3_000} %ff%fe %00 =&=&&&;; email[]=a&__proto__=1 %ED%A0%80={{{{7*7}}}}"
+QUERIES = [*QUERIES.split(), "&".join(f"a{n}=1" for n in range(2_000))]
 HEADERS = {
     "Idempotency-Key": ("x" * 256, "\xff", "a b"),
     "Content-Encoding": ("gzip", "deflate, br"),
