@@ -49,17 +49,6 @@ def test_the_fields_are_saved_and_shown_again(alert):
 
 
 @each(
-    "field, wrong", [("priority", "x" * 201), ("url", "{{ a | shout }}"), ("tag", "x" * 201), ("resolved", "state")]
-)
-def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
-    before = saved(alert)
-    page = alert.owner.refused(alert.path, DRAFT | {field: wrong})
-    (marked,) = [one.attributes["id"] for one in page.elements if one.attributes.get("aria-invalid")]
-    assert marked == field and page.value(field) == wrong
-    assert saved(alert) == before and alert.preview(**DRAFT | {field: wrong})["error"].endswith(".")
-
-
-@each(
     "event, facts",
     [
         ({}, {"priority": "urgent", "url": "https://x.example/7", "tag": "k", "arrival": AT_ONCE}),

@@ -243,13 +243,6 @@ def test_a_device_is_renamed(service, owner, browser):
     assert page.section("Küche 📱") and "Chrome on Linux" not in page.text
 
 
-@each("name", ["", "   ", "x" * 101, "\0", "a\0b"])
-def test_a_bad_name_is_refused_with_a_sentence_and_changes_nothing(service, owner, browser, name):
-    device_id, before = only_id(service), everything()
-    (said,) = owner.refused(f"/app/devices/{device_id}/rename", {"name": name}).said("alert")
-    assert said.endswith(".") and everything() == before
-
-
 def test_a_device_is_removed_only_after_a_second_question(owner, browser):
     page = owner.page("/app/devices")
     (action,) = page.forms("/remove")
@@ -317,24 +310,6 @@ def test_a_token_of_a_kind_that_is_not_configured_is_refused_with_a_sentence(ser
 def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_sent(service, owner):
     service.caller().post("/devices", {"kind": "fcm", "token": "t", "name": "Old phone"})
     assert "not configured" in owner.page("/app/devices").section("Old phone")
-
-
-@each(
-    "form, named",
-    [
-        ({"kind": "apns", "token": "no"}, "hexadecimal"),
-        ({"kind": "apns", "token": ""}, "Enter a token"),
-        ({"kind": "fcm", "token": "two words"}, "visible ASCII"),
-        ({"kind": "fcm", "token": "x" * 4097}, "visible ASCII"),
-        ({"kind": "fcm", "token": "t", "name": "x" * 101}, "100"),
-        ({"kind": "fcm", "token": "t", "name": "\0"}, "Name"),
-        ({"kind": "webpush", "token": "t"}, "Subscription must be"),
-        ({"kind": "", "token": "t"}, "Enter a kind"),
-    ],
-)
-def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(every_provider, of_natives, form, named):
-    (said,) = of_natives.refused("/app/devices/new", form).said("alert")
-    assert named in said and said.endswith(".") and device_ids(every_provider) == []
 
 
 def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(of_natives):

@@ -131,12 +131,6 @@ def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
     assert "Only priority" not in page.main and "receives all priorities" in page.text
 
 
-@each("wrong", ["", "3x", "max"])
-def test_a_wrong_least_priority_is_refused_on_the_page(service, owner, browser, wrong):
-    answer = owner.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": wrong})
-    assert answer.status_code == 422 and "must be a whole number from 1 to 5, or min" in answer.text
-
-
 def test_a_device_is_given_quiet_hours(service, owner, caller, browser):
     path = f"/app/devices/{device_ids(service)[0]}/quiet"
     page = owner.done(path, {"hours": " MO-FR 22:00-07:00; sa 09:00-11:00"}, leads_to="/app/devices")
@@ -148,12 +142,6 @@ def test_a_device_is_given_quiet_hours(service, owner, caller, browser):
     assert "no quiet hours" in owner.done(path, {"hours": ""}, leads_to="/app/devices").text
     send(caller)
     assert len(browser.pushes) == 1
-
-
-def test_wrong_quiet_hours_of_a_device_are_named_and_stay_as_typed(service, owner, browser):
-    page = owner.refused(f"/app/devices/{device_ids(service)[0]}/quiet", {"hours": "mo 22-7"})
-    assert '"mo 22-7"' in page.said("alert")[0] and page.value("hours") == "mo 22-7"
-    assert [one["name"] for one in page.all("input") if one.get("aria-invalid")] == ["hours"]
 
 
 def test_a_test_reaches_a_device_whatever_its_least_priority_is(service, owner, browser):

@@ -74,11 +74,6 @@ def test_an_invitation_is_declined_on_home_and_a_follower_removed(owner, other, 
     assert "Invitations" not in other.page("/app/").main
 
 
-def test_a_wrong_address_is_said_beside_the_field(owner, pages):
-    answer = owner.post(next(iter(pages)), {"email": OWNER})
-    assert answer.status_code == 422 and "your own address" in answer.text
-
-
 def test_an_unknown_kind_or_id_is_no_page(owner, pages):
     for path in ("/app/followers/all/x", "/app/followers/alert/x", f"{next(iter(pages))}/x/remove"):
         assert owner.post(path, {"email": OTHER}).status_code == 404, path

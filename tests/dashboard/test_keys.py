@@ -33,16 +33,6 @@ def test_the_page_offers_a_key_that_may_only_send_first(service, owner):
     assert "May send · until" in owner.page("/app/keys").text
 
 
-@each(
-    "wrong, sentence",
-    [({"scope": "admin"}, "Scope must be full, send or read."), ({"life": "7y"}, "Choose one of these times.")],
-)
-def test_a_wrong_scope_or_life_makes_no_key(service, owner, wrong, sentence):
-    refused = owner.post("/app/keys", {"name": "script", **wrong})
-    assert refused.status_code == 422 and sentence in refused.text and 'value="script"' in refused.text
-    assert lines_of(service, "key", "list", OWNER) == []
-
-
 def test_home_says_that_a_key_expires_soon(service, owner, moved_clock):
     owner.post("/app/keys", {"name": "script", "scope": "send", "life": "30d"})
     said = [SOON in owner.page("/app/").text]

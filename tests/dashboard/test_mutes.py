@@ -72,25 +72,6 @@ def test_the_form_mutes_for_a_duration_with_its_options(owner, caller, senders, 
     assert listed(caller) == []
 
 
-WRONG = [
-    ({"duration": "soon"}, "duration", 'Write the duration like 10m, 1h or 7d, not "soon".'),
-    ({"duration": "59s"}, "duration", "The duration must be from 1m to 366d."),
-    ({"duration": ""}, "duration", "Write the duration"),
-    ({"cron": "daily"}, "cron", '"daily" is not a cron expression, or never runs.'),
-    ({"cron": "0 * * * *", "duration": "2h"}, "cron", '"0 * * * *" comes again on'),
-    ({"what": ""}, "", "Write all, or one of"),
-]
-
-
-@each("sent, field, sentence", WRONG)
-def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(owner, caller, browser, sent, field, sentence):
-    typed = {"what": "all", "duration": "1h", "cron": "", **sent}
-    page = owner.refused("/app/mutes", typed)
-    assert sentence in page.text and listed(caller) == []
-    assert (page.value("duration"), page.value("cron")) == (typed["duration"], typed["cron"])
-    assert [e.attributes["name"] for e in page.elements if e.attributes.get("aria-invalid")] == [field] * bool(field)
-
-
 def test_home_says_what_is_muted_until_when_and_ends_it(service, owner, caller, browser, senders):
     assert "is muted" not in owner.page("/app/").main
     mute(caller)

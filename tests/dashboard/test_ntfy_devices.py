@@ -58,12 +58,6 @@ def test_an_ntfy_device_has_no_test_button(owner):
     assert "New" in card and "Test" not in card and "Remove" in card
 
 
-def test_a_wrong_name_or_kind_is_refused_on_the_page(owner):
-    owner.get("/app/devices")
-    for form in ({"name": "x" * 101}, {"kind": "apns", "token": "x"}):
-        assert owner.post("/app/devices/new", FORM | form).status_code == 422
-
-
 def test_a_test_by_hand_says_that_the_app_fetches(service, owner):
     added(owner)
     device_id = service.flask("device", "list", OWNER).output.split("\t")[0]

@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.accounts import account_set
 from tests.support.pages import Page, device_ids
-from tests.support.rows import each
 from tests.support.times import HOUR_S, utc
 
 WRITTEN = {"title": "Dinner", "text": "in ten minutes", "priority": "normal", "link": "", "later": ""}
@@ -21,18 +20,6 @@ def ring(service, owner):
         return answer if status == 303 else Page(answer.text)
 
     return send
-
-
-@pytest.fixture
-def refused(ring):
-    """The sentence at the wrong field of what is not sent."""
-
-    def at(field, **written):
-        page = ring(422, **written)
-        (element,) = [e for e in page.elements if e.attributes.get("id") == f"{field}-problem"]
-        return element.text
-
-    return at
 
 
 def test_a_notification_from_the_form_goes_to_all_devices_and_links_its_page(service, owner, browser, ring):
@@ -71,25 +58,6 @@ def test_without_a_device_a_notification_from_the_form_is_only_stored(service, o
     assert "only saved to History" in owner.page("/app/ring").main
     ring()
     assert len(service.caller().listed()) == 1
-
-
-@each(
-    "field, written, said",
-    [
-        ("title", {"title": " "}, "Enter a title."),
-        ("text", {"text": ""}, "Enter a text."),
-        ("title", {"title": "t" * 1_001}, "This title is too long. Use at most 1000 characters."),
-        ("link", {"link": "a.b"}, "Link must be an address that begins with http:// or https://, without spaces."),
-        ("later", {"later": "soon"}, "Write the date and the time like 2026-11-21T07:00."),
-        ("later", {"later": "2026-11-21T09:59"}, "Choose a time in the future, at most a year ahead."),
-        ("later", {"later": "2028-01-01T00:00"}, "Choose a time in the future, at most a year ahead."),
-        ("devices", {"devices": []}, "Choose at least one device."),
-        ("devices", {"devices": ["x"]}, "Choose at least one device."),
-    ],
-)
-def test_an_invalid_field_shows_its_error_and_nothing_is_sent(service, browser, refused, field, written, said):
-    assert refused(field, **written) == said
-    assert service.caller().listed() == []
 
 
 @pytest.mark.parametrize("is_removed", [False, True])

@@ -8,7 +8,6 @@ from models import Account
 from store.database import EVERYBODY, transaction
 from tests.support.commands import lines_of
 from tests.support.heartbeats import EMAIL, Pinged
-from tests.support.rows import each
 from tests.support.times import HOUR_S, MINUTE_S
 
 FORM = {"name": "Mail", "period": "", "cron": "0 3 * * *", "grace": "1h", "priority": "urgent"}
@@ -36,25 +35,6 @@ def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
     assert all(
         address in text for name in ("in-curl", "in-cron", "in-systemd") for text in page.texts_of("code", id=name)
     )
-
-
-@each(
-    "field, text, problem",
-    [
-        ("name", " ", "Enter a name."),
-        ("period", "1h", "not both"),
-        ("cron", "61 * * * *", "not a cron expression"),
-        ("cron", "", "Set a period or a cron"),
-        ("grace", "1s", "from 1m to 31d"),
-        ("priority", "6", "from 1 to 5"),
-        ("priority", "<b>", "from 1 to 5"),
-    ],
-)
-def test_an_error_in_the_form_is_shown_and_the_input_is_kept(service, owner, field, text, problem):
-    owner.get("/app/watches")
-    page = owner.refused("/app/watches/new", {**FORM, field: text})
-    assert problem in page.said("alert")[0] and page.value("name") in ("Mail", "")
-    assert settings_of(service) == []
 
 
 def test_the_list_begins_with_heartbeats_that_are_down_and_shows_the_latest_pings(service, owner, moved_clock):
