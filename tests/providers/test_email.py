@@ -178,20 +178,6 @@ def test_what_a_server_answers_is_retried_or_failed_and_shown(
     assert (device(owner, address["id"])["lastError"] is None) == (status == "pending")
 
 
-def test_a_server_that_is_not_there_is_tried_again(make_service, moved_clock, mail_server):
-    service = mail_service(make_service, mail_server)
-    service.account()
-    owner = service.caller()
-    made = confirmed(service, owner, mail_server, role="always", minPriority=1)
-    mail_server.close()
-    owner.send()
-    service.work()
-    assert owner.listed()[0]["status"] == "pending"
-    assert device(owner, made["id"])["lastError"] == (
-        "The mail server could not be reached: no connection could be made."
-    )
-
-
 def settings(mail_server, user="", password="", is_tls=False, host="127.0.0.1"):
     return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, MailAddress(addr_spec="bell@example.org"))
 
@@ -256,6 +242,14 @@ def test_a_password_is_not_sent_without_encryption_to_another_machine(mail_serve
     answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
     assert answer.outcome.value == "configuration" and "STARTTLS" in answer.error and not mail_server.passwords
     assert smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5).error is None  # none to lose
+
+
+def test_a_server_that_is_not_there_is_tried_again():
+    mail_server = SmtpService()
+    mail_server.close()
+    answer = smtp.send(settings(mail_server), ADDRESS, b"", 5)
+    said = "The mail server could not be reached: no connection could be made."
+    assert (answer.outcome.value, answer.error) == ("transient", said)
 
 
 def test_a_refused_password_is_the_operators_fault(mail_server):

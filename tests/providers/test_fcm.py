@@ -168,26 +168,6 @@ def test_a_failing_device_is_retried_alone(service, owner, family, moved_clock, 
     assert sum(len(phone.pushes) for phone in family.values()) == 4
 
 
-def test_when_all_devices_fail_in_passing_the_first_that_takes_it_delivers(service, owner, family, moved_clock):
-    family["apns"].then(410)
-    family["fcm"].then(503)
-    family["webpush"].then(429, Retry_After="100")
-    assert sent_status(owner) == "pending"
-    pass_time(service, moved_clock, 30)
-    assert (newest(owner), received(family)) == ("delivered", {"apns": 0, "fcm": 1, "webpush": 0})
-    pass_time(service, moved_clock, 70)
-    assert (newest(owner), received(family)) == ("delivered", {"apns": 0, "fcm": 1, "webpush": 1})
-
-
-def test_twenty_devices_of_all_kinds_get_the_notification_once(owner, family, apns, fcm):
-    more = [(server.phone(), kind) for _ in range(8) for server, kind in ((apns, "apns"), (fcm, "fcm"))]
-    for phone, kind in more:
-        register(owner, phone, kind)
-    assert sent_status(owner) == "delivered"
-    phones = [*family.values(), *(phone for phone, _ in more)]
-    assert [(len(phone.messages), len(phone.pushes)) for phone in phones] == [(1, 1)] * 19
-
-
 # --- what is never shown ------------------------------------------------------------------------------------
 
 

@@ -85,17 +85,6 @@ def test_an_acceptance_counts_by_its_whole_head_whatever_becomes_of_the_body(hea
     assert (reply.status, reply.failure is None) == (status, status == 200)
 
 
-def test_garbage_is_a_failure():
-    def garbage(connection, number):
-        read_request(connection)
-        connection.sendall(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
-        connection.close()
-
-    with listening(garbage) as listener:
-        (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
-    assert reply.status == 0 and reply.failure
-
-
 @each("host", ["localhost", "127.0.0.1", "2130706433", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[::]"])
 def test_no_connection_is_made_to_an_address_that_is_not_public(host):
     with listening(ignore) as listener, listening(ignore, "::1") as listener6:

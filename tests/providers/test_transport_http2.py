@@ -328,6 +328,12 @@ def close_when_kept(connection, number):
     close(connection, number)
 
 
+def garbage(connection, number):
+    read_request(connection)
+    connection.sendall(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
+    connection.close()
+
+
 def reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
@@ -354,6 +360,7 @@ def reset_amid_the_answer(connection, number):
     [
         (close, b"body"),
         (close_when_kept, b"body"),
+        (garbage, b"body"),
         (reset_unanswered, b"body"),
         (reset_unread, b"x" * 8_000_000),
         (reset_amid_the_answer, b"body"),
