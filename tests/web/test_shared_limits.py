@@ -52,16 +52,6 @@ def test_a_restart_forgets_nothing(service, owner):
     assert answers(owner, 50)[0] == [200] * 40 + [429] * 10
 
 
-def test_another_process_goes_on_where_the_first_one_is(service, owner):
-    answers(owner, 99)
-    other = redis_client.RedisClient(service.settings.redis_url, sharing._secret[:12])
-    windows = rate_limits.SharedWindows(other, sharing.redis()[1])
-    claims = (rate_limits.REST["starter"].claim(1),)
-    assert [one.used for one in windows.count((claims, claims))] == [100, 100]
-    other.close()
-    assert owner.get("/stats").status_code == 429
-
-
 def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hook, monkeypatch):
     monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 80))
     assert [hook.post(data=b"{").status_code for _ in range(79)] == [400] * 60 + [429] * 19
@@ -148,17 +138,6 @@ def of_another_process(redis_url, *counts):
     added = [part for labels, number in counts for part in (json.dumps(labels), number, number)]
     other.run(counters.ADD, [other.key("counts")], [counters.LIFE_S, *added])
     other.close()
-
-
-def test_metrics_add_up_over_all_processes(watched, redis):
-    watched.account()
-    answers(watched.caller(), 3)
-    assert figures(watched)[STATS] == 3
-    of_another_process(redis.url, (("responses", "GET", "/api/v1/stats", "200"), 4))
-    answers(watched.caller(), 1)
-    assert figures(watched)[STATS] == 8
-    restart(watched)
-    assert figures(watched)[STATS] == 8
 
 
 def test_a_figure_never_goes_back_while_redis_is_away_nor_after(watched, redis, monkeypatch):
