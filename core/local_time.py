@@ -26,11 +26,7 @@ MAX_LOOK_MS = 22 * DAY_MS  # ahead: daylight saving time may skip the only minut
 COLLECTED_MS = {"instant": 0, "15m": QUARTER_MS, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 AT_TIMES = re.compile(r"At ((?:\d\d:\d\d(?:, and | and |, )?)+) (.+)")
 EVERY_MINUTES, ONE_WEEKDAY = re.compile(r"\*/([2-9]|[1-5][0-9]) \* \* \* \*"), re.compile(r"^on (\w+day)$")
-DAYS_OF_MONTH = re.compile(r"on the ((?!last).+) day of (?:the|every) month")
-ORDINALS = {"first": "1st", "second": "2nd", "third": "3rd", "fourth": "4th", "fifth": "5th", "sixth": "6th"}
-ORDINALS |= {"seventh": "7th", "eighth": "8th", "ninth": "9th"}
-ORDINALS |= {"21th": "21st", "22th": "22nd", "23th": "23rd", "31th": "31st"}
-ORDINAL = re.compile("|".join(ORDINALS))
+ORDINALS = {"21th": "21st", "22th": "22nd", "23th": "23rd", "31th": "31st"}  # as cronsim and as English has them
 MAX_CRON_WORDS = 80  # characters
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
 MAX_RUNS, LOOKED_AHEAD = 1_000, timedelta(days=2 * 366)  # that are looked at
@@ -245,11 +241,11 @@ def cron_words(cron: str) -> str:
     if minutes and 60 % int(minutes[1]) == 0:
         return f"every {minutes[1]} min"
     words = CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)).explain().replace("day of month", "day of the month")
+    for wrong, right in ORDINALS.items():
+        words = words.replace(wrong, right)
     if at_times := AT_TIMES.fullmatch(words):
-        times, days = at_times[1], ONE_WEEKDAY.sub(r"\1s", at_times[2])
-        if in_month := DAYS_OF_MONTH.fullmatch(days):
-            days = f"on the {ORDINAL.sub(lambda word: ORDINALS[word[0]], in_month[1].replace(' the ', ' '))}"
-        words = f"{days} at {times}"
+        days = ONE_WEEKDAY.sub(r"\1s", at_times[2])
+        words = f"{days} at {at_times[1]}"
     else:
         words = words[0].lower() + words[1:]
     return words if len(words) <= MAX_CRON_WORDS else cron
