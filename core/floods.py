@@ -14,17 +14,12 @@ def pause(webhook: Webhook, requests: int) -> None:
 
     If that cannot be written, the next request of the flood tries again.
     """
-    try:
-        _pause(webhook, requests)
-    except WriteFailed as error:
-        log_fault("The pause of a flooded alert could not be written", error)
-
-
-def _pause(webhook: Webhook, requests: int) -> None:
     title = f"Alert paused: {webhook.name}"
     body = f"It got {requests} requests within a minute and was switched off. Switch it on when they have stopped."
-    with transaction(webhook.account_seq):
-        now = clock.now_ms()
-        if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
-            return
-        recording.tell(webhook, Content(title, body), now)
+    try:
+        with transaction(webhook.account_seq):
+            now = clock.now_ms()
+            if Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
+                recording.tell(webhook, Content(title, body), now)
+    except WriteFailed as error:
+        log_fault("The pause of a flooded alert could not be written", error)

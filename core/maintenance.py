@@ -62,12 +62,8 @@ def _tell_ended(noted: SilentChange) -> None:
         return
     content = _tagged(watch, Content(change.title, change.body, priority=change.priority))
     mutes = stored_mutes.of_account(watch.account_seq)
-    if holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY:
-        found = recording.receivers_of(watch, now)
-        held = recording.put(watch, content.prefixed(), found, None, now, now)  # for one digest
-        recording.copy(watch, held, now)
-    else:
-        recording.tell(watch, content, now)
+    is_pushed = holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY
+    recording.tell(watch, content, now, is_held=is_pushed)  # for one digest
 
 
 def _tagged(watch: Beat | Rule, content: Content) -> Content:

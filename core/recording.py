@@ -88,13 +88,13 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
         after_commit(retries.batches.due.set)
 
 
-def tell(sender: Sender, content: Content, now: int) -> None:
-    """Notify the owner in the background, unless it is held; call inside `transaction()`.
+def tell(sender: Sender, content: Content, now: int, is_held: bool = False) -> None:
+    """Notify the owner in the background, unless it is held, if only for a digest; call inside `transaction()`.
 
     Quiet hours hold what a heartbeat or a rule tells, and nothing else. That goes to their followers, too.
     """
     found = receivers_of(sender, now)
-    pushed = to_push_now(sender, content.priority, found, now)
+    pushed = None if is_held else to_push_now(sender, content.priority, found, now)
     notification = put(sender, content.prefixed(), found, pushed, now, now)
     if isinstance(sender, Watch):
         copy(sender, notification, now)
