@@ -1,21 +1,15 @@
-"""Alerts by command, and an account's quiet hours."""
+"""Alerts by command."""
 
-import os
 import re
 from unittest.mock import ANY
 
 import pytest
 
 from core.alerts import ICONS
-from core.template_filters import FILTERS
 from models import Alert
 from tests.support.accounts import OWNER
 from tests.support.commands import lines_of, printed, said
 from tests.support.rows import each
-
-QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
-NOT_UTF_8 = os.fsdecode(b"caf\xe9")  # as Python sees such an argument
-
 
 FIELDS = (
     *("--priority", "{{ level }}", "--url", "https://x.example/{{ id }}", "--tag", "{{ key }}"),
@@ -40,12 +34,6 @@ def rendered(caller, hook, payload):
     newest = caller.listed()[0]
     assert newest["id"] == answer.json["notificationId"]
     return newest["title"], newest["body"]
-
-
-def status(hook):
-    answer = hook.post({"message": "a"})
-    assert answer.status_code == 200
-    return answer.json["status"]
 
 
 # --- alert create, show, set --------------------------------------------------------------------------------
@@ -120,22 +108,6 @@ def test_two_words_for_quiet_hours_are_a_wrong_use(service, owner):
     assert owner.alerts() == []
 
 
-REFUSED = [
-    (("--resolved-when", "status"), "Write the condition like status = resolved: a path, an equals sign, a value."),
-    (("--resolved-when", "a = " + "b" * 197), "The condition is 201 characters long: at most 200 are allowed."),
-    (("--priority", "x" * 201), "The priority template is 201 characters long: at most 200 are allowed."),
-    (("--url", "x" * 2_001), "The link template is 2001 characters long: at most 2000 are allowed."),
-    (("--tag", "x" * 201), "The tag template is 201 characters long: at most 200 are allowed."),
-    (("--tag", "{{ a | shout }}"), f'There is no filter "shout": the filters are {", ".join(FILTERS)}.'),
-]
-
-
-@each("options, sentence", REFUSED)
-def test_a_wrong_setting_is_refused_with_a_sentence(service, owner, options, sentence):
-    for command in (("create", OWNER, "A"), ("set", OWNER, service.alert().id)):
-        assert said(service.flask("alert", *command, *options)) == f"Error: {sentence}"
-
-
 @each(
     "field, what",
     [("title", "will appear as written"), ("body", "will appear as written"), ("url", "is never filled")],
@@ -179,27 +151,6 @@ def test_a_deleted_alert_is_gone_at_once_and_its_notifications_stay(service, own
 # --- what is refused ----------------------------------------------------------------------------------------
 
 
-WRONG_OPTIONS = [
-    *(("--color", color) for color in ("red", "#FFF", "#GGGGGG", "3B82F6", "#3B82F6FF", "#3B82F", "#3B82F6\n")),
-    *(("--color", color) for color in (" #3B82F6", "#３B82F6", "#3B 2F6", "#+B82F6", "#3B82F\x00", NOT_UTF_8)),
-    ("--title", "t" * 1_001),
-    ("--body", "b" * 10_001),
-    *((option, text) for option in ("--title", "--body", "--icon") for text in ("a\x00b", "a\ud800b", NOT_UTF_8)),
-    *((option, "{{ name | shout }}") for option in ("--title", "--body")),
-    *(("--icon", icon) for icon in ("no-such-icon", "Bell", "hdd", "", " bell")),
-]
-
-
-def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(service, owner):
-    hook = service.alert("--title", "T", "--body", "B")
-    before = shown(service, hook)
-    for options in WRONG_OPTIONS:
-        said(service.flask("alert", "create", OWNER, "Backups", *options))
-        said(service.flask("alert", "set", OWNER, hook.id, "--inactive", "--frequency", "1d", *options))
-        assert shown(service, hook) == before, options
-    assert len(owner.alerts()) == 1
-
-
 @each("icon, near", [("bel", "bell"), ("harddrive", "hard-drive"), ("unicorn", None), ("x" * 100_000, None)])
 def test_an_unknown_icon_is_refused_with_all_names_similar_ones_first(service, owner, icon, near):
     sentence, _, listed = said(service.flask("alert", "create", OWNER, "Backups", "--icon", icon)).partition(
@@ -207,20 +158,3 @@ def test_an_unknown_icon_is_refused_with_all_names_similar_ones_first(service, o
     )
     assert set(listed.removesuffix(".").split(", ")) == ICONS
     assert len(sentence) < 150 and (near in sentence if near else sentence.endswith('".'))
-
-
-# --- account set --quiet-hours, --timezone ------------------------------------------------------------------
-
-
-WRONG_QUIET_HOURS = [
-    *("", "on", "22:00", "7:00-8:00", "24:00-07:00", "22:60-07:00", "22:00-22:00", "22:00-07:00 ", "22:00–07:00"),
-    *("22:00-07:00\n", "a\nb", "22:00-07:0\x00", NOT_UTF_8, "9" * 10_000),
-]
-
-
-def test_wrong_quiet_hours_are_an_error_in_one_line_and_change_nothing(service, owner):
-    printed(service.flask("account", "set", OWNER, "--quiet-hours", QUIET_NOW))
-    for window in WRONG_QUIET_HOURS:
-        said(service.flask("account", "set", OWNER, "--plan", "pro", "--quiet-hours", window))
-    assert owner.get("/stats").json["stats"]["plan"] == "starter"
-    assert status(service.alert()) == "held"

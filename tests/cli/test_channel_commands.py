@@ -4,8 +4,7 @@ import json
 import re
 
 from tests.support.accounts import OWNER
-from tests.support.commands import printed, said
-from tests.support.rows import each
+from tests.support.commands import printed
 
 URL = "https://hooks.example.com/x"
 
@@ -32,18 +31,6 @@ def test_the_role_is_changed(owned):
         "Slack: priority 4 and higher, no quiet hours, fallback after 600 s."
     )
     assert printed(owned("device", "set", OWNER, id_, "--role", "always")).endswith(", always.")
-
-
-@each(
-    "arguments, words",
-    [
-        (("email", "a@b.c"), "This server sends no e-mail: SMTP_URL and SMTP_FROM are not set."),
-        (("webhook", "https://10.0.0.1/"), "url is not permitted"),
-        (("fcm", "t", "--role", "always"), "role is for channels"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(owned, arguments, words):
-    assert words in said(owned("device", "add", OWNER, *arguments))
 
 
 def test_the_option_after_says_from_when_to_when(owned):

@@ -48,53 +48,8 @@ def test_a_period_is_from_a_minute_to_a_year(service, owner, period):
     assert create(service, "--period", period).exit_code == 0
 
 
-@each("option", ["--period", "--grace"])
-@each(
-    "text", ["", "1", "59s", "367d", "-1h", "1.5h", "h", "1h-", "²h", "1 h", "9" * 5_000 + "h", "9" * 30 + "d", "1y"]
-)
-def test_other_durations_are_refused_in_a_line(service, owner, option, text):
-    more = () if option == "--period" else ("--period", "1h")
-    result = create(service, option, text, *more)
-    assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
-
-
-@each(
-    "cron",
-    [
-        *("", "0 3 * *", "0 3 * * * *", "61 * * * *", "0 0 30 2 *", "x", "@daily", "* * * * ²", "1-0 * * * *"),
-        *("*/0 * * * *", "0 0 * * L", "9" * 5_000 + " * * * *", "* * * * " + "1," * 100 + "1", "\0 * * * *"),
-        *("0 0 * * 1#6", "0 0 L/2-3 * *", "5/L * * * *"),
-    ],
-)
-def test_an_invalid_cron_expression_is_refused_in_a_line(service, owner, cron):
-    result = create(service, "--cron", cron)
-    assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
-
-
-@each("cron", ["0 0 30 2 *", "0 0 LW 2 */7"])  # the last weekday of February is no Sunday
-def test_a_cron_expression_that_never_runs_is_said_to_be_one(service, owner, cron):
-    assert "or never runs" in create(service, "--cron", cron).output
-
-
 @each(
     "cron", ["* * * * *", "0 0 29 2 *", "0 0 L * *", "0 0 * * MON#1", "0 9-17/2 * JAN-MAR mon-fri", "0 0 * 2 MON#5"]
 )
 def test_expressions_of_debians_cron_are_accepted(service, owner, cron):
     assert create(service, "--cron", cron).exit_code == 0
-
-
-def test_one_schedule_is_needed_and_no_more(service, owner, beat):
-    assert create(service).output == "Error: Set a period or a cron expression.\n"
-    for result in (
-        create(service, "--period", "1h", "--cron", "* * * * *"),
-        service.flask("heartbeat", "set", EMAIL, beat.id, "--period", "1h", "--cron", "* * * * *"),
-    ):
-        assert result.exit_code == 1 and "either a period or a cron expression" in result.output
-
-
-@each("option", ["--period", "--cron"])
-def test_an_empty_schedule_is_refused_and_changes_nothing(service, beat, option):
-    before = beat.watch
-    for result in (create(service, option, ""), service.flask("heartbeat", "set", EMAIL, beat.id, option, "")):
-        assert (result.exit_code, result.output) == (1, "Error: Set a period or a cron expression.\n")
-    assert beat.watch == before

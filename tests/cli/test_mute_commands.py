@@ -93,32 +93,6 @@ def test_unmute_ends_the_mute_of_a_key_that_was_revoked(service, owner):
     assert lines_of(service, "mutes", OWNER) == []
 
 
-WRONG = [
-    (("Disk", "1h"), 'Write all, or one of alert:NAME, key:NAME, heartbeat:NAME, rule:NAME, not "Disk".'),
-    (("alert:", "1h"), "Write all, or one of"),
-    (("pager:x", "1h"), "Write all, or one of"),
-    (("alert:None", "1h"), 'There is no alert "None".'),
-    (("heartbeat:None", "1h"), 'There is no heartbeat "None".'),
-    (("alert:Twice", "1h"), '2 alerts have the name "Twice": use an id, such as '),
-    (("all", "367d"), "The duration must be from 1m to 366d."),
-    (("all", "soon"), 'Write the duration like 10m, 1h or 7d, not "soon".'),
-    (("all", "1h", "--cron", "daily"), '"daily" is not a cron expression, or never runs.'),
-    (("all", "2h", "--cron", "0 * * * *"), '"0 * * * *" comes again on Sat 21 Nov 12:00, before it'),
-    (("all", "--until", "yesterday"), '"yesterday" is no time'),
-    (("all", "--until", "2026-11-21T09:00"), "until must be in the future"),
-    (("all", "--until", "2028-11-21T09:00"), "until must be in the future, at most 366 days ahead."),
-]
-
-
-@each("args, sentence", WRONG)
-def test_what_is_wrong_is_an_error_in_one_line_and_mutes_nothing(service, owner, args, sentence):
-    if "Twice" in args[0]:
-        service.alert(name="Twice")
-        service.alert(name="Twice")
-    assert said(service.flask(*MUTE, *args)).startswith(f"Error: {sentence}")
-    assert mutes(owner) == []
-
-
 @each("args", [("all",), ("all", "1h", "--until", "2026-11-22T07:00"), ()])
 def test_a_mute_needs_either_a_duration_or_an_end(service, owner, args):
     assert service.flask(*MUTE, *args).exit_code == 2
