@@ -18,14 +18,12 @@ from providers.base import (
     Outcome,
     Provider,
     Push,
-    Said,
     Server,
     TokenForm,
     fitted,
-    parsed,
     private_key,
 )
-from providers.transport import Reply, Request
+from providers.transport import Request
 from settings.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
 from wire.json_text import json_bytes
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY
@@ -131,10 +129,6 @@ class Apns(Provider[ApnsSettings]):
         }
         url = f"{self.settings.url}/3/device/{push.token}"
         return Request(url, headers, self._payload(push.message), any_address=True, leads=True)
-
-    def said(self, reply: Reply) -> Said:
-        """The status with Apple's reason."""
-        return Said(reply.status, str(parsed(reply).get("reason", "")))
 
     def renew(self, used: Request) -> None:
         """Drop the provider token unless another thread has replaced it, or Apple would not accept a new one yet."""

@@ -304,8 +304,8 @@ class Provider(ABC, Generic[S]):
         """
 
     def said(self, reply: Reply) -> Said:
-        """The provider's reply in the terms of its table."""
-        return Said(reply.status)
+        """The provider's reply in the terms of its table: the status, and the `reason` that Apple's JSON has."""
+        return Said(reply.status, str(parsed(reply).get("reason", "")))
 
     def renew(self, used: Request) -> None:
         """Replace the credential in this request, which the provider calls too old."""

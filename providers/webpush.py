@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from process import clock
-from providers.base import Answer, Meaning, Message, Outcome, Provider, Push, Said, Unavailable, fitted, one_line
-from providers.transport import Reply, Request
+from providers.base import Answer, Meaning, Message, Outcome, Provider, Push, Unavailable, fitted, one_line
+from providers.transport import Request
 from providers.web_addresses import HOSTS_IN_WORDS, Hosts, address_of, hosts
 from settings.variables import Variable
 from wire.errors import Refused
@@ -38,7 +38,6 @@ COMPANIES = {  # by the end of their hosts
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
 BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}")
-REASON = re.compile(rb'"reason"\s*:\s*"([A-Za-z]{1,60})"')
 
 
 class WebPush(Provider[Hosts]):
@@ -116,11 +115,6 @@ class WebPush(Provider[Hosts]):
             "Urgency": "low" if push.message.priority <= LOW_PRIORITY else "high",
         }
         return Request(push.token, headers, body, any_address)
-
-    def said(self, reply: Reply) -> Said:
-        """The status with the push service's reason, if it gives one in a single word."""
-        match = REASON.search(reply.body)
-        return Said(reply.status, match[1].decode() if match else "")
 
     def public_key(self) -> str:
         """The public half of the VAPID key, as browsers take it: an uncompressed point in base64url."""
