@@ -158,9 +158,7 @@ class Apns(Provider[ApnsSettings]):
 
     def _payload(self, message: Message) -> bytes:
         more = self._urgency(message.priority)
-        beside: dict[str, Any] = {"id": message.id, "path": message.path, **message.extras}
-        if message.buttons:
-            beside["actions"] = message.native_actions(self.server.public_url)
+        beside = message.for_apps(self.server.public_url)
         if image := message.image(self.server.public_url):
             beside["image"] = image
             more["mutable-content"] = 1  # Apple lets the owner's app fetch the picture before it is shown

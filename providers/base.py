@@ -127,17 +127,14 @@ class Message(NamedTuple):
         used += BUTTON_BYTES if self.picture and self.picture.startswith("/") else 0
         return min(MAX_PUSHED_URL_BYTES, MAX_BESIDE_BYTES - used)
 
-    def native_actions(self, origin: str) -> list[dict[str, str]]:
-        """The buttons as a native app gets them; it sends a POST where a `method` says so, and opens the others."""
-        return [
+    def for_apps(self, origin: str) -> dict[str, Any]:
+        """What a native app gets beside the text: it sends a POST where a button has a `method`, and opens others."""
+        said: dict[str, Any] = {"id": self.id, "path": self.path, "url": self.url, "tag": self.content.tag}
+        said["actions"] = [
             {"label": one_line(button.label), "url": address, **({"method": "POST"} if button.token else {})}
             for button, address in self.addressed_buttons(origin)
         ]
-
-    @property
-    def extras(self) -> dict[str, str]:
-        """The URL and the tag, as far as they were set, for a native app to use."""
-        return {name: value for name, value in (("url", self.url), ("tag", self.content.tag)) if value}
+        return {name: value for name, value in said.items() if value}
 
     def life_s(self, now: int) -> int:
         """For how many seconds a provider should keep the push."""

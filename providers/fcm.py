@@ -150,9 +150,9 @@ class Fcm(Provider[FcmSettings]):
 
     def _payload(self, push: Push) -> bytes:
         message = push.message
-        data = {"id": message.id, "path": message.path, **message.extras}
+        data = message.for_apps(self.server.public_url)
         if message.buttons:
-            data["actions"] = as_json(message.native_actions(self.server.public_url))  # FCM takes only strings
+            data["actions"] = as_json(data["actions"])  # FCM takes only strings
         android = {
             "priority": "NORMAL" if message.priority <= LOW_PRIORITY else "HIGH",
             "ttl": f"{message.life_s(clock.now_ms())}s",
