@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,16 +141,14 @@ def test_a_backup_holds_all_that_was_acknowledged_before_it_began_and_its_counte
             if len(acknowledged) > 60:
                 enough.set()
 
-    writers = [threading.Thread(target=write, args=(n,)) for n in range(4)]
-    for writer in writers:
-        writer.start()
-    assert enough.wait(30)
-    before = list(acknowledged)
-    files = [tmp_path / f"{n}.db" for n in range(5)]
-    results = [service.flask("backup", file) for file in files]
-    stop.set()
-    for writer in writers:
-        writer.join(30)
+    with ThreadPoolExecutor(4) as threads:
+        writers = [threads.submit(write, n) for n in range(4)]
+        assert enough.wait(30)
+        before = list(acknowledged)
+        files = [tmp_path / f"{n}.db" for n in range(5)]
+        results = [service.flask("backup", file) for file in files]
+        stop.set()
+    assert [writer.result() for writer in writers] == [None] * 4
     assert [result.exit_code for result in results] == [0] * 5, results[0].output
     copied = {row[0] for row in look(files[0], "SELECT id FROM notification")}
     assert set(before) <= copied
@@ -188,18 +186,10 @@ def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
         database.run("CREATE TABLE big (text TEXT)")
         for _ in range(200):
             database.run("INSERT INTO big VALUES (?)", ("x" * 20_000,))
-    target, seen, done = tmp_path / "copy.db", set(), threading.Event()
-
-    def watch():
-        while not done.is_set():
-            if target.exists():
-                seen.add(target.stat().st_size)
-            time.sleep(0)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    database.copy_database(target)
-    done.set()
-    watcher.join(30)
-    assert seen <= {target.stat().st_size}
+    target = tmp_path / "copy.db"
+    with ThreadPoolExecutor(1) as thread:
+        copying, sizes = thread.submit(database.copy_database, target), set()
+        while not copying.done():
+            sizes |= {file.stat().st_size for file in tmp_path.glob(target.name)}
+    assert copying.result() is None and sizes <= {target.stat().st_size}
     assert look(target, "SELECT count(*) FROM big") == [(200,)]

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -81,24 +82,12 @@ def test_with_the_database_all_that_were_given_back_are_closed():
 
 def test_a_connection_that_outlives_its_database_is_closed_when_it_is_given_back(tmp_path):
     """A thread may still answer a request when another database is opened."""
-    is_taken, is_reopened = threading.Event(), threading.Event()
-
-    def late():
-        old = used()
-        is_taken.set()
-        is_reopened.wait()
+    with ThreadPoolExecutor(1) as thread:
+        old = thread.submit(used).result()
+        database.open_database(tmp_path / "newer.db")
         database.give_back()
-        return old
-
-    returned = []
-    thread = threading.Thread(target=lambda: returned.append(late()))
-    thread.start()
-    is_taken.wait()
-    database.open_database(tmp_path / "newer.db")
-    database.give_back()
-    is_reopened.set()
-    thread.join()
-    assert not is_open(returned[0])
+        thread.submit(database.give_back).result()
+    assert not is_open(old)
     assert run("PRAGMA database_list").fetchone()[2] == str(tmp_path / "newer.db")
 
 

@@ -6,66 +6,59 @@ from store.engine import SCHEMA_VERSION
 from tests.support.server import ROOT
 
 SCHEMAS = sorted((ROOT / "tests/store/schemas").glob("*.sql"))
-OLD_ROWS = """
-INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
- VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
-INSERT INTO account (seq, email, plan, time_zone, notification_count, created_at)
- VALUES (2, 'empty@example.org', 'starter', 'UTC', 0, 5);
-INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);
-INSERT INTO api_key (seq, id, account_seq, name, preview, key_hash, created_at, last_used_at, revoked_at)
- VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
-INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)
- VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),
- (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
-INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, created_at)
- VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);
-INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
-INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
-"""
-OLD_METRIC = "INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');"
-OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
-ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
-    1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
-    2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
-    3: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL); UPDATE account SET known_device_seq = 2 WHERE seq = 1;"
-    " UPDATE session SET last_seen_at = 11;",
-    4: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL, NULL, 1); UPDATE account SET known_device_seq = 2"
-    " WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
-}
-ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[6] = ROWS_OF_SCHEMA[4]
-
-
-ROWS_OF_SCHEMA = {number: rows + OLD_METRIC for number, rows in ROWS_OF_SCHEMA.items()}
-ROWS_OF_SCHEMA[6] = (
-    f"{ROWS_OF_SCHEMA[6].removesuffix(OLD_METRIC)} INSERT INTO metric_series VALUES (1, 1, 'p', 'm');"
-    " INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"
+ALERT_COLUMNS = (
+    "seq, id, account_seq, short_code, name, icon, color, title_template, frequency, ignores_quiet_hours, is_active,"
+    " notification_count, last_triggered_at, created_at"
 )
-ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
-ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
-    ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
+ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', '1h', 1, 1, 2, 7, 6"
+ROWS = (  # statements, each with the first and the last schema that it is for
+    (
+        *(1, 14),
+        "INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)"
+        " VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5),"
+        " (2, 'empty@example.org', 'starter', 'UTC', NULL, 0, 5);",
+    ),
+    (  # the counts have a table of their own
+        *(15, SCHEMA_VERSION),
+        "INSERT INTO account (seq, email, plan, time_zone, quiet_hours, created_at)"
+        " VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 5),"
+        " (2, 'empty@example.org', 'starter', 'UTC', NULL, 5);",
+    ),
+    (
+        *(1, SCHEMA_VERSION),
+        "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);"
+        "INSERT INTO api_key (seq, id, account_seq, name, preview, key_hash, created_at)"
+        " VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6);"
+        "INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
+        " VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),"
+        " (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);"
+        "INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, created_at)"
+        " VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);"
+        "INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');",
+    ),
+    (
+        3,
+        SCHEMA_VERSION,
+        "UPDATE account SET known_device_seq = 2 WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
+    ),
+    (1, 1, f"INSERT INTO alert ({ALERT_COLUMNS}) VALUES ({ALERT});"),
+    (2, SCHEMA_VERSION, f"INSERT INTO alert ({ALERT_COLUMNS}, switched_on_at) VALUES ({ALERT}, 6);"),
+    (1, 5, "INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');"),
+    (6, SCHEMA_VERSION, "INSERT INTO metric_series VALUES (1, 1, 'p', 'm');"),
+    (6, SCHEMA_VERSION, "INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"),
+    (1, 16, "INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);"),
+    (17, SCHEMA_VERSION, "INSERT INTO idempotency_key VALUES (1, 'once', x'01', 'first', 'delivered', 7);"),
+    (
+        *(11, SCHEMA_VERSION),
+        "INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);"
+        "INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);",
+    ),
 )
-ROWS_OF_SCHEMA[10] = ROWS_OF_SCHEMA[9]
-OLD_PING = """
-INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
-INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
-"""
-for later in range(11, SCHEMA_VERSION):
-    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
-for later in range(28, SCHEMA_VERSION):
-    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0);", " NULL, 0, 0, NULL);")
-for later in range(34, SCHEMA_VERSION):
-    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[later].replace(" NULL, 0, 0, NULL);", " NULL, 0, 0, NULL, 0);")
 
 
 def rows_of(number):
     """The statements that add rows to a database with this schema."""
-    rows = OLD_ROWS + ROWS_OF_SCHEMA[number]
-    if number < 15:
-        return rows
-    # The counts have a table of their own.
-    without = rows.replace(" notification_count,", "").replace("'22:00-07:00', 2, 5", "'22:00-07:00', 5")
-    without = without.replace("'UTC', 0, 5", "'UTC', 5")
-    return without if number < 17 else without.replace("x'01', 1, 'delivered'", "x'01', 'first', 'delivered'")
+    return "".join(statement for first, last, statement in ROWS if first <= number <= last)
 
 
 def as_of_now(statement):
