@@ -8,7 +8,7 @@ import hashlib
 import threading
 from typing import Any, NamedTuple, Self
 
-from store.database import THESE, database, peewee, run, run_later, select_numbers, select_text, transaction
+from store.database import THESE, database, peewee, run, run_later, transaction
 from store.engine import EVERYBODY
 from store.rows import Count, Query, columns, new_id
 
@@ -196,15 +196,12 @@ class ApiKey(Model):
         cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
         return bool(cls.select().where(mine).exists())
 
-    PURGEABLE = (
+    # The seqs of keys revoked and last used before two times that added no device.
+    purgeable = Query(
+        int,
         "SELECT seq FROM api_key k WHERE account_seq = ? AND revoked_at IS NOT NULL AND revoked_at < ?"
-        " AND coalesce(last_used_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM device WHERE api_key_seq = k.seq) LIMIT ?"
-    )
-
-    @classmethod
-    def purgeable(cls, account_seq: int, revoked_before: int, used_before: int, limit: int) -> list[int]:
-        """At most `limit` keys (their seqs) revoked and last used before these times that added no device."""
-        return select_numbers(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))
+        " AND coalesce(last_used_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM device WHERE api_key_seq = k.seq) LIMIT ?",
+    ).all
 
 
 class Alert(Model):
@@ -339,6 +336,9 @@ class Device(Model):
         " AND confirm_by IS NULL",
     ).all
 
+    # The preset of a webhook. A column of each receiver would make every send dearer.
+    preset_of = Query(str, "SELECT preset FROM device WHERE seq = ?").first
+
     @classmethod
     def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":
         """A new device with these columns."""
@@ -365,11 +365,6 @@ class Device(Model):
         """The account's device that has this token."""
         is_it = "account_seq = ? AND kind = ? AND token = ? AND removed_at IS NULL"
         return cls.first(is_it, account_seq, kind, token)
-
-    @classmethod
-    def preset_of(cls, seq: int) -> str | None:
-        """The preset of a webhook. A column of each receiver would make every send dearer."""
-        return select_text("SELECT preset FROM device WHERE seq = ?", (seq,))
 
     @classmethod
     def with_resync_token(cls, token_hash: bytes) -> "Device | None":
@@ -411,14 +406,15 @@ class Device(Model):
         """Note that a device fetched its notifications."""
         run(cls.NOTE_FETCHED, (now, seq))
 
-    PURGEABLE = (
+    PURGEABLE = Query(
+        int,
         "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"
         " AND removed_at < coalesce((SELECT created_at FROM notification WHERE account_seq = :account ORDER BY seq"
         " LIMIT 1), :before) AND seq <> (SELECT seq FROM device WHERE account_seq = :account"
-        " AND removed_at IS NOT NULL ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit"
+        " AND removed_at IS NOT NULL ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit",
     )
 
     @classmethod
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
         """The seqs of devices removed before `before` and the oldest notification, without the last removed one."""
-        return select_numbers(cls.PURGEABLE, {"account": account_seq, "before": before, "limit": limit})
+        return cls.PURGEABLE.all(account=account_seq, before=before, limit=limit)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from store.database import run, run_later, select_text
+from store.database import run, run_later
 from store.rows import Query, columns
 
 
@@ -25,6 +25,8 @@ PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
     " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
 )
+# The alert's requests.
+find_requests = Query(str, "SELECT requests FROM alert_requests WHERE alert_seq = ?").first
 
 
 def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
@@ -40,8 +42,3 @@ def forget_payload(alert_seq: int) -> None:
 def put_requests(alert_seq: int, requests: str) -> None:
     """Replace the alert's requests (JSON text)."""
     run(PUT_REQUESTS, (requests, alert_seq))
-
-
-def find_requests(alert_seq: int) -> str | None:
-    """The alert's requests."""
-    return select_text("SELECT requests FROM alert_requests WHERE alert_seq = ?", (alert_seq,))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from store import followers
-from store.database import run, run_later, select_numbers, transaction
+from store.database import run, run_later, transaction
 from store.engine import inserting
 from store.heartbeats import Beat
 from store.notifications import STATUS
@@ -48,13 +48,14 @@ WAITING = Query(
     f"SELECT {columns(Member, 'n')} FROM notification_copy c JOIN notification n ON n.seq = c.notification_seq"
     f" WHERE c.original_seq IN ({LISTED}) AND ({REPEATS} OR {IS_HELD}) ORDER BY n.seq",
 )
-WAITING_OF = (
+WAITING_OF = Query(
+    int,
     "SELECT c.notification_seq FROM notification_copy c WHERE c.what = :what AND c.subject_seq = :subject"
     " AND c.notification_seq IN"
     " (SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
     " UNION SELECT notification_seq FROM held WHERE account_seq = :account AND digest_seq IS NULL"
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
-    " AND released_at IS NULL) ORDER BY c.notification_seq LIMIT :limit"
+    " AND released_at IS NULL) ORDER BY c.notification_seq LIMIT :limit",
 )
 
 
@@ -106,4 +107,4 @@ def waiting(original_seqs: Iterable[int]) -> list[Member]:
 def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:
     """At most `limit` copies (their seqs) of an account that repeat or are held, of what this sender sent."""
     what, subject_seq = subject
-    return select_numbers(WAITING_OF, {"account": account_seq, "what": what, "subject": subject_seq, "limit": limit})
+    return WAITING_OF.all(account=account_seq, what=what, subject=subject_seq, limit=limit)

@@ -43,17 +43,6 @@ def select_number(statement: str, values: Values = ()) -> int | None:
     return None if row is None or row[0] is None else int(row[0])
 
 
-def select_text(statement: str, values: Values = ()) -> str | None:
-    """The text in the first column of the first row; None if it is NULL, or there is no row."""
-    row = run(statement, values).fetchone()
-    return None if row is None or row[0] is None else str(row[0])
-
-
-def select_numbers(statement: str, values: Values = ()) -> list[int]:
-    """The numbers in the first column of all rows."""
-    return [row[0] for row in run(statement, values)]
-
-
 def insert(statement: str, values: Values) -> int:
     """Insert one row into a table that numbers its rows; returns its `seq`. SQLite takes long over `RETURNING`."""
     return _engine.insert(statement, values)
@@ -238,7 +227,7 @@ def most_connections() -> int | None:
 
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
-    found = select_text(_engine.CHECK)
+    (found,) = run(_engine.CHECK).fetchone()
     return None if found == "ok" else found
 
 

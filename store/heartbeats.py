@@ -4,7 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 from models import Account
-from store.database import THESE, run, select_number, select_numbers
+from store.database import THESE, run, select_number
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
 from store.senders import Subject, Watch
@@ -60,6 +60,8 @@ pinged = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}").first
 one = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}").first
 # The heartbeats of all accounts that have a deadline.
 expected = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL").all
+# The accounts that have heartbeats.
+account_seqs = Query(int, "SELECT DISTINCT account_seq FROM heartbeat").all
 CHANGE_STATE = (
     "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
 )
@@ -113,11 +115,6 @@ def change_state(beat: Beat, state: str, deadline_at: int | None, now: int, down
 def _kept(state: str) -> str:
     """The state as it is kept: a late heartbeat is still up."""
     return "up" if state == "late" else state
-
-
-def account_seqs() -> list[int]:
-    """The accounts that have heartbeats."""
-    return select_numbers("SELECT DISTINCT account_seq FROM heartbeat")
 
 
 def move_down_since(account_seqs: list[int], by_ms: int) -> None:

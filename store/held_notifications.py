@@ -6,7 +6,7 @@ Those of a sender and a priority are a group: they are released together.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import AFTER_ALL, THESE, run, select_number, select_numbers
+from store.database import AFTER_ALL, THESE, run, select_number
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Overdue, Query, columns
@@ -113,7 +113,7 @@ IN_PENDING_DIGEST = (
     f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
-DIGESTS_AMONG = f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}"
+DIGESTS_AMONG = Query(int, f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}")
 # The kind, the sender and the priority of a held notification's group; None if it is in none.
 group_of = Query(
     tuple[int, int, int],
@@ -121,10 +121,12 @@ group_of = Query(
     " WHERE notification_seq = ? AND digest_seq IS NULL",
 ).first
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
+# The first notifications (their seqs) with a line in a digest, oldest first.
+lines = Query(int, f"SELECT notification_seq {LINES} ORDER BY notification_seq LIMIT ?").all
 PUT_IN_DIGEST = f"UPDATE held SET digest_seq = ? WHERE notification_seq IN {THESE}"
 MOVE = f"UPDATE held SET digest_seq = ? WHERE digest_seq IN {THESE}"
 PUT_BEHIND = f"UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL AND notification_seq IN {THESE}"
-REPLACED_BY = f"SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN {THESE}"
+REPLACED_BY = Query(int, f"SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN {THESE}")
 SETTLE = (
     "UPDATE notification SET status ="
     " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
@@ -171,12 +173,7 @@ def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[He
 
 def digests_among(seqs: Iterable[int]) -> list[int]:
     """Which of these notifications are digests."""
-    return select_numbers(DIGESTS_AMONG, ([*seqs],))
-
-
-def lines(digest_seq: int, limit: int) -> list[int]:
-    """The notifications (their seqs) with a line in a digest, oldest first, at most `limit`."""
-    return select_numbers(f"SELECT notification_seq {LINES} ORDER BY notification_seq LIMIT ?", (digest_seq, limit))
+    return DIGESTS_AMONG.all([*seqs])
 
 
 def left_in(digest_seq: int) -> tuple[int, int]:
@@ -202,7 +199,7 @@ def put_behind(seqs: list[int], newer_seq: int) -> None:
 
 def settle_replaced(newer_seqs: list[int]) -> None:
     """Give the notifications for which these stand a status of their own."""
-    _settle(select_numbers(REPLACED_BY, (newer_seqs,)))
+    _settle(REPLACED_BY.all(newer_seqs))
 
 
 def leave_pending_digests(seqs: list[int]) -> set[int]:

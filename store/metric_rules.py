@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from store.database import THESE, run, select_numbers
+from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
 from store.senders import Subject, Watch
@@ -95,6 +95,8 @@ of_account = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
 of_metric = Query(
     Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
 ).all
+# The accounts that have rules.
+account_seqs = Query(int, "SELECT DISTINCT account_seq FROM metric_rule").all
 LATEST_VALUES = (
     "SELECT r.seq, m.value, m.unit FROM metric_rule r JOIN metric_series s ON s.account_seq = r.account_seq"
     " AND s.project_id = r.project_id AND s.metric_id = r.metric_id JOIN metric m ON m.seq = (SELECT seq FROM metric"
@@ -179,11 +181,6 @@ def set_look_at(seq: int, now: int) -> None:
 def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
     """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone."""
     run(BEGIN_ANEW, {"account": account_seq, "project": project_id, "metric": metric_id, "now": now})
-
-
-def account_seqs() -> list[int]:
-    """The accounts that have rules."""
-    return select_numbers("SELECT DISTINCT account_seq FROM metric_rule")
 
 
 def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:

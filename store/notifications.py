@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from store import notification_days, pictures
-from store.database import THESE, run, run_later, select_number, select_numbers, select_text
+from store.database import THESE, run, run_later, select_number
 from store.rows import Overdue, Query, add_row, as_column, bytes_of, columns, given_fields, new_id, size
 from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
@@ -268,16 +268,12 @@ SETTLED = (
     f" WHEN NOT {ANY} 'failed') THEN 'delivered' WHEN replaced_by IS NULL AND EXISTS (SELECT 1 FROM snooze"
     " WHERE notification_seq = seq AND until > 0) THEN 'pending' ELSE 'failed' END"
 )
-SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
+# Derive the status from the deliveries; None if the notification was deleted.
+settle = Query(str, f"{SETTLED} WHERE seq = ? RETURNING status").first
 SETTLE_ALL = (  # after a release in a digest it has the digest's status, until a device took a repeat instead
     f"{SETTLED} WHERE seq IN {THESE}"
     f" AND (status <> 'held' OR ({STATUS} IN ('pending', 'failed') AND {ANY} 'delivered')))"
 )
-
-
-def settle(seq: int) -> str | None:
-    """Derive the status from the deliveries; None if the notification was deleted."""
-    return select_text(SETTLE, (seq,))
 
 
 def note_delivered(seq: int) -> None:
@@ -336,14 +332,15 @@ def is_replaced(seq: int) -> bool:
     return bool(select_number("SELECT replaced_by FROM notification WHERE seq = ?", (seq,)))
 
 
-REPLACED = (
-    "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
+REPLACED = Query(
+    int,
+    "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?",
 )
 
 
 def replaced_with(account_seq: int, entry: Entry, limit: int) -> list[int]:
     """The seqs of the newest notifications that this one replaced."""
-    return select_numbers(REPLACED, (account_seq, entry.content.tag, entry.seq, limit))
+    return REPLACED.all(account_seq, entry.content.tag, entry.seq, limit)
 
 
 # --- pruning and deleting ---

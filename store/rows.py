@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 
 
 class Query(Generic[Row]):
-    """A constant SELECT statement, whose rows are read as one row type.
+    """A constant statement that returns rows, which are read as one row type.
 
     That may be a plain tuple, or `int` or `str` for the first column alone. The methods take the statement's values,
     in their order or by their names.

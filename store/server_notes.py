@@ -1,16 +1,14 @@
 """The keys and notes that the service keeps for itself, and their queries."""
 
-from store.database import EVERYBODY, run, select_text, transaction
+from store.database import EVERYBODY, run, transaction
+from store.rows import Query
 
-FIND = "SELECT value FROM server_note WHERE name = ?"
+# The value of a note that was put last.
+find = Query(str, "SELECT value FROM server_note WHERE name = ?").first
+# The value of a key of the service itself, if it was made already.
+find_key = Query(str, "SELECT value FROM server_key WHERE name = ?").first
 PUT = "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-FIND_KEY = "SELECT value FROM server_key WHERE name = ?"
 PUT_KEY = "INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
-
-
-def find(name: str) -> str | None:
-    """The value of a note that was put last."""
-    return select_text(FIND, (name,))
 
 
 def put(name: str, value: str) -> None:
@@ -27,11 +25,6 @@ def try_writing() -> None:
 def forget(first: str, last: str) -> None:
     """Delete the notes with names from `first` to `last`."""
     run("DELETE FROM server_note WHERE name BETWEEN ? AND ?", (first, last))
-
-
-def find_key(name: str) -> str | None:
-    """The value of a key of the service itself, if it was made already."""
-    return select_text(FIND_KEY, (name,))
 
 
 def put_first_key(name: str, value: str) -> str:

@@ -6,7 +6,7 @@ A notification is stored for a device that has a delivery of it.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from store.database import THESE, select_number, select_numbers
+from store.database import THESE, select_number
 from store.enabled import OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns
@@ -62,7 +62,9 @@ device_of_topic = Query(
     FetchingDevice,
     f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL AND account_seq {OF_ENABLED}",
 ).first
-PRESENT = f"SELECT seq FROM device WHERE seq IN {THESE} AND removed_at IS NULL AND account_seq {OF_ENABLED}"
+PRESENT = Query(
+    int, f"SELECT seq FROM device WHERE seq IN {THESE} AND removed_at IS NULL AND account_seq {OF_ENABLED}"
+)
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
     "is_pending": f"{PENDING} AS is_pending",
@@ -125,7 +127,7 @@ sleepers = Query(
 
 def present(device_seqs: Iterable[int]) -> set[int]:
     """Those of these devices that are not removed, of accounts that are enabled."""
-    return set(select_numbers(PRESENT, (list(device_seqs),)))
+    return set(PRESENT.all(list(device_seqs)))
 
 
 def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
