@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from store.database import THESE, database, peewee, run, run_later, transaction
 from store.engine import EVERYBODY
-from store.rows import Count, Query, columns, new_id
+from store.rows import Query, columns, counting, new_id
 
 
 def sha256_of(secret: str) -> bytes:
@@ -139,7 +139,7 @@ class ApiKey(Model):
     expires_at = peewee.IntegerField(null=True)
     is_end_told = peewee.IntegerField(default=0)
 
-    count_live = Count("api_key", "revoked_at IS NULL")
+    count_live = counting("api_key", "revoked_at IS NULL")
     _used: dict[int, int] = {}  # seq → time of the last use, not yet written
     _used_lock = threading.Lock()
 
@@ -235,7 +235,7 @@ class Alert(Model):
     image_template = peewee.TextField(null=True)
     has_mute_button = peewee.IntegerField(default=0)
 
-    count = Count("alert")
+    count = counting("alert")
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
@@ -325,7 +325,7 @@ class Device(Model):
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
     secret: str | None = None  # of a webhook that was just added and whose requests are signed
 
-    count = Count("device", "removed_at IS NULL")
+    count = counting("device", "removed_at IS NULL")
     NOTE_FETCHED = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
     NOTE_DELIVERED = f"{NOTE_FETCHED} AND token = ?"
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"

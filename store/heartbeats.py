@@ -6,7 +6,7 @@ from typing import NamedTuple
 from models import Account
 from store.database import THESE, run, select_number
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
+from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -77,8 +77,8 @@ KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) V
 NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
 add, change = partial(add_own, "heartbeat"), partial(change_row, "heartbeat")
-count, count_down = Count("heartbeat"), Count("heartbeat", "state = 'down'")
-due = Overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
+count, count_down = counting("heartbeat"), counting("heartbeat", "state = 'down'")
+due = overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
 
 
 def remove(seq: int) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from store.database import AFTER_ALL, THESE, run, select_number
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
-from store.rows import Overdue, Query, columns
+from store.rows import Query, columns, overdue
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
@@ -138,7 +138,7 @@ LEAVE_SNOOZED = (
     " AND EXISTS (SELECT 1 FROM snooze WHERE snooze.notification_seq = held.notification_seq)"
 )
 
-expired = Overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
+expired = overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
 
 
 def add(notification: NotificationRow, sender: Sender) -> None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from store.database import THESE, run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns
+from store.rows import Query, columns, overdue
 
 FULL, SEND, READ = "full", "send", "read"
 
@@ -36,7 +36,7 @@ told = Query(
 NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
 REVOKE = f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL"
 
-expired = Overdue("api_key", "expires_at", only="revoked_at IS NULL")
+expired = overdue("api_key", "expires_at", only="revoked_at IS NULL")
 
 
 def expires_at(seq: int) -> int | None:

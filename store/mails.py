@@ -5,7 +5,7 @@ from typing import NamedTuple
 from models import Device
 from store.database import run, select_number, transaction
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, add_row, columns
+from store.rows import Query, add_row, columns, overdue
 
 
 class OwnMail(NamedTuple):
@@ -47,7 +47,7 @@ PUT_LIMIT = (
 # The accounts (their seqs) that are to be told now how many mails they did not get.
 limits_over = Query(int, f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}").all
 
-due = Overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
+due = overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
 
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Count, Overdue, Query, add_own, add_row, change_row, columns, keep_newest
+from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
 from store.senders import Subject, Watch
 
 KEPT_FIRINGS = 100  # of a rule
@@ -134,8 +134,8 @@ MOVE = (
 )
 
 add = partial(add_own, "metric_rule")
-count, count_firing = Count("metric_rule"), Count("metric_rule", IS_FIRING)
-due = Overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
+count, count_firing = counting("metric_rule"), counting("metric_rule", IS_FIRING)
+due = overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
 
 
 def replace_condition(rule: Rule, values: dict[str, Any]) -> None:

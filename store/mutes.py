@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from store import subjects
 from store.database import THESE, run
-from store.rows import Count, Query, add_own, columns
+from store.rows import Query, add_own, columns, counting
 from store.senders import Subject
 
 HOLD, HISTORY = "hold", "history"
@@ -63,7 +63,7 @@ NOTE = (
 # Some of the account's mutes (their seqs) whose end has passed.
 ended = Query(int, "SELECT seq FROM mute WHERE account_seq = ? AND until <= ? LIMIT ?").all
 
-count = Count("mute")  # also of those that have ended
+count = counting("mute")  # also of those that have ended
 
 
 def add(account_seq: int, values: dict[str, Any], now: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from store import notification_days, pictures
 from store.database import THESE, run, run_later, select_number
-from store.rows import Overdue, Query, add_row, as_column, bytes_of, columns, given_fields, new_id, size
+from store.rows import Query, add_row, as_column, bytes_of, columns, given_fields, new_id, overdue, size
 from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
 
@@ -286,7 +286,7 @@ def settle_all(seqs: Iterable[int]) -> None:
     run(SETTLE_ALL, (list(seqs),))
 
 
-expired = Overdue("notification", "expires_at", only="status = 'pending'")
+expired = overdue("notification", "expires_at", only="status = 'pending'")
 # Those of these notifications that have expired.
 expired_of = Query(int, f"SELECT seq FROM notification WHERE seq IN {THESE} AND expires_at <= ?").all
 

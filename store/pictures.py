@@ -5,7 +5,7 @@ from typing import NamedTuple
 from store import notification_days
 from store.database import THESE, run, select_number
 from store.enabled import OF_ENABLED
-from store.rows import Overdue, Query, columns, size
+from store.rows import Query, columns, overdue, size
 
 
 class StoredPicture(NamedTuple):
@@ -41,7 +41,7 @@ REMOVE_ALL = (  # from a copy of the database
     "DELETE FROM picture",
 )
 
-expired = Overdue("picture", "expires_at", "notification_seq")
+expired = overdue("picture", "expires_at", "notification_seq")
 
 
 def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: StoredPicture, expires_at: int) -> int:

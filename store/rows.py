@@ -10,7 +10,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, get_origin, get_type_hints
 
-from store.database import insert, run, select_number
+from store.database import insert, run
 from store.engine import inserting
 from wire.json_text import own_json
 
@@ -42,30 +42,19 @@ class Query(Generic[Row]):
         return self._read(run(self.statement, named or values).fetchone())
 
 
-class Overdue:
-    """A query for rows whose time has come: of each the seq of its account, and its own.
+def overdue(table: str, column: str, seq: str = "seq", only: str = "") -> Callable[..., list[tuple[int, int]]]:
+    """A query for some rows whose time has come, the longest overdue first: of each its account's seq, and its own.
 
-    `column` has the time, and `seq` the row's number; `only` is a further condition.
+    `column` has the time, and `seq` the row's number; `only` is a further condition. It takes the time and a limit.
     """
-
-    def __init__(self, table: str, column: str, seq: str = "seq", only: str = "") -> None:
-        wanted = f"{column} <= ?{only and f' AND {only}'}"
-        self.statement = f"SELECT account_seq, {seq} FROM {table} WHERE {wanted} ORDER BY {column} LIMIT ?"
-
-    def __call__(self, now: int, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` of them, the longest overdue first."""
-        return run(self.statement, (now, limit)).fetchall()
+    wanted = f"{column} <= ?{only and f' AND {only}'}"
+    order = f"ORDER BY {column} LIMIT ?"
+    return Query(tuple[int, int], f"SELECT account_seq, {seq} FROM {table} WHERE {wanted} {order}").all
 
 
-class Count:
+def counting(table: str, only: str = "") -> Callable[..., int]:
     """A query for the number of an account's rows in a table; `only` is a further condition."""
-
-    def __init__(self, table: str, only: str = "") -> None:
-        self.statement = f"SELECT count(*) FROM {table} WHERE account_seq = ?{only and f' AND {only}'}"
-
-    def __call__(self, account_seq: int) -> int:
-        """How many the account has."""
-        return select_number(self.statement, (account_seq,)) or 0
+    return Query(int, f"SELECT count(*) FROM {table} WHERE account_seq = ?{only and f' AND {only}'}").one
 
 
 def add_row(table: str, row: dict[str, Any]) -> int:
