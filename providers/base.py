@@ -8,7 +8,6 @@ not know any single provider, Flask or the database.
 import json
 import re
 from abc import ABC, abstractmethod
-from bisect import bisect
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -18,7 +17,7 @@ from process import clock
 from providers.transport import Reply, Request
 from settings.variables import Variable
 from wire.errors import Refused
-from wire.json_text import json_bytes
+from wire.json_text import json_bytes, longest
 from wire.notification import DEFAULT_PRIORITY, Content
 from wire.validation import required_text
 
@@ -347,17 +346,6 @@ def fitted(content: Content, build: Callable[[str, str], bytes], limit: int) -> 
         body = longest(body, lambda text: len(build(title, text)) <= limit)
         built = build(title, body)
     return title, body, built
-
-
-def longest(text: str, fits: Callable[[str], bool]) -> str:
-    """The text, or as much of its beginning as fits before a `…`.
-
-    JSON's escapes make characters of different sizes, so the place of the cut is found by bisection.
-    """
-    if fits(text):
-        return text
-    cut = bisect(range(1, len(text) + 1), False, key=lambda length: not fits(text[:length] + "…"))
-    return text[:cut] + "…"
 
 
 # --- replies and keys ---------------------------------------------------------------------------------------

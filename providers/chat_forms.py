@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
-from providers.base import Message, longest, one_line, shown
-from wire.json_text import json_bytes
+from providers.base import Message, one_line, shown
+from wire.json_text import json_bytes, longest
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY, as_answered
 
 MARKUP = re.compile(r"[\\`*_~|#>\[\]()<{}]|^[+-]|(?<=^[0-9])\.", re.M)

@@ -1,9 +1,10 @@
-"""Writing JSON: `as_json` as text, `json_bytes` for answers, which may be long.
+"""Writing JSON: `as_json` as text, `json_bytes` for answers, which may be long; `longest` makes a text fit.
 
 `own_json` reads the service's own JSON; `strict_json.py` reads other programs'.
 """
 
 import json
+from bisect import bisect
 from collections.abc import Callable
 from typing import Any
 
@@ -38,3 +39,14 @@ def own_json(text: str) -> Any:
         except ValueError:  # half of a surrogate pair
             pass
     return raw_decode(text)[0]
+
+
+def longest(text: str, fits: Callable[[str], bool]) -> str:
+    """The text, or as much of its beginning as fits before a `…`.
+
+    JSON's escapes make characters of different sizes, so the place of the cut is found by bisection.
+    """
+    if fits(text):
+        return text
+    cut = bisect(range(1, len(text) + 1), False, key=lambda length: not fits(text[:length] + "…"))
+    return text[:cut] + "…"

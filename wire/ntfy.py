@@ -5,7 +5,6 @@ long is cut, and an invalid link is left out, so that no message is lost.
 """
 
 import base64
-import json
 import math
 import mimetypes
 import re
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from wire.errors import Refused
-from wire.json_text import as_json
+from wire.json_text import as_json, longest
 from wire.notification import (
     DEFAULT_PRIORITY,
     MAX_ACTIONS,
@@ -65,7 +64,6 @@ PRIORITY_NUMBERS |= {str(number): number for number in PRIORITIES.values()}
 OF_BROWSERS = re.compile(r"u=\d\b.*|i\b.*")  # the header Priority of RFC 9218
 ENCODED_WORD = r"=\?[\w-]+\?[bq]\?[^?\s]*\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*", re.I | re.ASCII)
-WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*", re.DOTALL)  # of a JSON string, perhaps cut
 OF_TEXT = ("", "text/plain", "application/x-www-form-urlencoded")
 CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # in files, but not in texts
 CHARSETS = ("utf-8", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")  # others are slow, or no text at all
@@ -346,10 +344,8 @@ def fitted(answer: dict[str, Any]) -> dict[str, Any]:
     for name in ("actions", "attachment", "click", "tags", "title"):
         if _size(shorter) > MAX_ANSWER_BYTES:
             shorter.pop(name, None)
-    room = MAX_ANSWER_BYTES - _size(shorter)
-    written = as_json(answer["message"])[1:-1].encode()[:room].decode(errors="ignore")
-    whole = WHOLE_CHARACTERS.match(written)
-    return {**shorter, "message": json.loads(f'"{whole[0] if whole else ""}"')}
+    kept = longest(answer["message"], lambda text: _size({**shorter, "message": text}) <= MAX_ANSWER_BYTES)
+    return {**shorter, "message": kept}
 
 
 def _size(answer: dict[str, Any]) -> int:
