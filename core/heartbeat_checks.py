@@ -38,7 +38,7 @@ def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None
         now, beat = clock.now_ms(), existing(heartbeats.one(pinged.seq))
         keep_ping(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind in ("success", "fail"):
-            heartbeats.note_ping(beat.seq, now)
+            heartbeats.change(beat.seq, last_ping_at=now)
             if beat.state != "paused":
                 _follow_ping(beat, kind, exit_code, now)
 

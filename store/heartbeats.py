@@ -74,7 +74,6 @@ MOVE_OPEN_CHANGES = (
     f" WHERE h.account_seq IN {THESE} GROUP BY c.heartbeat_seq)"
 )
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
-NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
 add, change = partial(add_own, "heartbeat"), partial(change_row, "heartbeat")
 count, count_down = counting("heartbeat"), counting("heartbeat", "state = 'down'")
@@ -122,11 +121,6 @@ def move_down_since(account_seqs: list[int], by_ms: int) -> None:
     values = (by_ms, account_seqs)
     run(MOVE_DOWN_SINCE, values)
     run(MOVE_OPEN_CHANGES, values)
-
-
-def note_ping(seq: int, now: int) -> None:
-    """Keep the time of its last ping."""
-    run(NOTE_PING, (now, seq))
 
 
 def owner_of(ping_key: str) -> Account | None:

@@ -13,28 +13,21 @@ from tests.support.server import BIN, ROOT
 
 
 @pytest.fixture
-def written(tmp_path):
-    """Writes a settings file, and loads the settings with it."""
-    file = tmp_path / "bell.env"
-
-    def load(text, **environ):
-        file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return config.load({"POCKETBELL_ENV": str(file), **environ})
-
-    load.file = file
-    return load
+def file(tmp_path):
+    return tmp_path / "bell.env"
 
 
-@pytest.fixture
-def refusal(written):
+def load(file, text, **environ):
+    """The settings with a settings file that says this."""
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return config.load({"POCKETBELL_ENV": str(file), **environ})
+
+
+def refusal(file, text, **environ):
     """The lines with which a settings file is refused, without its path."""
-
-    def of(text, **environ):
-        with pytest.raises(config.SettingError) as refused:
-            written(text, **environ)
-        return refused.value.code.replace(f"{written.file}, ", "").splitlines()
-
-    return of
+    with pytest.raises(config.SettingError) as refused:
+        load(file, text, **environ)
+    return refused.value.code.replace(f"{file}, ", "").splitlines()
 
 
 @each(
@@ -52,20 +45,21 @@ def refusal(written):
         ("SECRET_KEY=a$b#c=d", "secret_key", "a$b#c=d"),
         ("SECRET_KEY='a \"b\" # c'", "secret_key", 'a "b" # c'),
         ("SECRET_KEY=two words", "secret_key", "two words"),
+        ("SECRET_KEY=two'words'", "secret_key", "two'words'"),
         ("PGHOST=db\nTZ=UTC\nHOSTNAME=bell\nCOMPOSE_FILE=x", "host", "127.0.0.1"),
     ],
 )
-def test_a_line_of_the_file_sets_a_setting(written, line, field, value):
-    assert getattr(written(line), field) == value
+def test_a_line_of_the_file_sets_a_setting(file, line, field, value):
+    assert getattr(load(file, line), field) == value
 
 
-def test_the_environment_wins_over_the_file_unless_it_is_empty(written):
-    settings = written("PORT=8100\nHOST=::1", PORT="8200", HOST="")
+def test_the_environment_wins_over_the_file_unless_it_is_empty(file):
+    settings = load(file, "PORT=8100\nHOST=::1", PORT="8200", HOST="")
     assert (settings.port, settings.host) == (8200, "::1")
 
 
-def test_a_wrong_value_in_the_file_is_no_fault_if_the_environment_sets_another(written):
-    assert written("PORT=none", PORT="8200").port == 8200
+def test_a_wrong_value_in_the_file_is_no_fault_if_the_environment_sets_another(file):
+    assert load(file, "PORT=none", PORT="8200").port == 8200
 
 
 NOT_A_LINE = "this is not NAME=value, with the whole value in quotes or none of it."
@@ -77,7 +71,6 @@ NOT_A_LINE = "this is not NAME=value, with the whole value in quotes or none of 
         ("SECRET_KEY hush", NOT_A_LINE),
         ("SECRET_KEY = hush", NOT_A_LINE),
         ("SECRET_KEY='hush", NOT_A_LINE),
-        ("SECRET_KEY=hush'hush'", None),
         ("SECRET_KEY='hush' hush", NOT_A_LINE),
         ('SECRET_KEY="hu\\sh"', NOT_A_LINE),
         ("1KEY=hush", NOT_A_LINE),
@@ -89,26 +82,23 @@ NOT_A_LINE = "this is not NAME=value, with the whole value in quotes or none of 
         ("METRICS_TOKEN=hush", "METRICS_TOKEN is not understood: it takes at least 16 visible ASCII characters."),
     ],
 )
-def test_a_wrong_line_is_named_without_its_value(written, refusal, line, sentence):
-    if sentence is None:
-        assert written(line).secret_key == "hush'hush'"
-    else:
-        assert refusal(f"# mine\n{line}\n") == [f"line 2: {sentence}"]
+def test_a_wrong_line_is_named_without_its_value(file, line, sentence):
+    assert refusal(file, f"# mine\n{line}\n") == [f"line 2: {sentence}"]
 
 
-def test_every_wrong_line_is_named_at_once(refusal):
-    assert len(refusal("PROT\nBASE_URI=x\n")) == 2
-    said = refusal("PORT=none\nHOST=ok\nTHREADS=none", MAX_BODY_BYTES="1")
+def test_every_wrong_line_is_named_at_once(file):
+    assert len(refusal(file, "PROT\nBASE_URI=x\n")) == 2
+    said = refusal(file, "PORT=none\nHOST=ok\nTHREADS=none", MAX_BODY_BYTES="1")
     assert [line.partition(" is ")[0] for line in said] == ["line 1: PORT", "line 3: THREADS", "MAX_BODY_BYTES"]
 
 
 @each("text, said", [(None, "cannot be read: No such file or directory."), (b"\xff", "is not UTF-8.")])
-def test_a_named_file_that_cannot_be_read_is_an_error(written, refusal, text, said):
+def test_a_named_file_that_cannot_be_read_is_an_error(file, text, said):
     if text is None:
         with pytest.raises(config.SettingError, match=said):
-            config.load({"POCKETBELL_ENV": str(written.file)})
+            config.load({"POCKETBELL_ENV": str(file)})
     else:
-        assert refusal(text) == [f"The settings file {written.file} {said}"]
+        assert refusal(file, text) == [f"The settings file {file} {said}"]
 
 
 def test_the_file_beside_the_program_is_read_by_the_service_and_the_command_line(tmp_path):
@@ -126,7 +116,7 @@ def test_the_file_beside_the_program_is_read_by_the_service_and_the_command_line
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")
 @each("mode, level", [(0o600, "ok"), (0o640, "ok"), (0o644, "look")])
-def test_doctor_names_a_settings_file_that_everybody_can_read(written, mode, level):
-    settings = written("")
-    written.file.chmod(mode)
+def test_doctor_names_a_settings_file_that_everybody_can_read(file, mode, level):
+    settings = load(file, "")
+    file.chmod(mode)
     assert doctor.checks()["settings"](settings)[0] == level
