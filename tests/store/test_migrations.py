@@ -74,21 +74,6 @@ def test_before_an_upgrade_the_file_is_copied_beside_itself(older, steps):
     assert look(copy, "SELECT name FROM pragma_table_info('account') WHERE name = 'colour'") == []
 
 
-def test_an_upgrade_by_one_step_begins_where_the_file_is(older, steps):
-    database.open_database(older, migrations=steps, newest=2)
-    database.open_database(older, migrations=steps, newest=3)
-    assert version(older) == 3
-    assert sorted(version(copy) for copy in copies(older)) == [1, 2]
-
-
-def test_opening_it_a_second_time_changes_nothing(older, steps):
-    database.open_database(older, migrations=steps, newest=3)
-    before = look(older, "SELECT sql FROM sqlite_schema"), [copy.stat().st_mtime_ns for copy in copies(older)]
-    database.open_database(older, migrations=steps, newest=3)
-    assert (look(older, "SELECT sql FROM sqlite_schema"), [c.stat().st_mtime_ns for c in copies(older)]) == before
-    assert look(older, "SELECT email, colour FROM account") == [("old@example.org", "blue; not red")]
-
-
 def test_a_new_or_current_database_is_not_copied(file):
     database.open_database(file)
     database.open_database(file)
@@ -102,16 +87,6 @@ def test_a_step_that_fails_leaves_the_database_at_the_version_before_it(older, s
     assert len(str(refused.value).splitlines()) == 1
     assert version(older) == 2
     assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == []
-
-
-def test_after_a_failed_first_step_the_older_version_works_on(older, steps):
-    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nNonsense;\n")
-    with pytest.raises(database.DatabaseRefused):
-        database.open_database(older, migrations=steps, newest=3)
-    database.open_database(older, newest=1)
-    with database.transaction(database.EVERYBODY):
-        database.run(ADD_ACCOUNT, ("new@example.org",))
-    assert look(older, "SELECT email FROM account ORDER BY seq") == [("old@example.org",), ("new@example.org",)]
 
 
 def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_over(older, steps):

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from store import database, server_notes, sqlite
+from store import database, server_notes
 from store.database import DatabaseRefused, ServerUrl
 from tests.support import postgresql as servers
 from tests.support.server import free_port
@@ -15,7 +15,7 @@ PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 @pytest.fixture
-def behind_pgbouncer(tmp_path):
+def behind_pgbouncer(engine, tmp_path):
     """Makes a new database, and a PgBouncer in this mode before it, whose address it returns."""
     if not PROGRAM:
         pytest.skip("PgBouncer is not installed")
@@ -36,7 +36,6 @@ def behind_pgbouncer(tmp_path):
 
     yield start
     database.close()
-    database._engine = sqlite
     for process in started:
         process.terminate()
         process.wait()

@@ -355,17 +355,12 @@ def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(ope
 
 
 def test_a_waiting_writer_that_is_interrupted_leaves_no_commit_open(opened, monkeypatch):
-    writer, turn, commit_if_due = sqlite._writer, sqlite._writer.turn, sqlite._writer.commit_if_due
+    writer, commit_if_due = sqlite._writer, sqlite._writer.commit_if_due
     begun, left = threading.Event(), threading.Event()
 
-    class Interrupts:
-        release = turn.release
-
-        def acquire(self, blocking=True, timeout=-1):
-            if blocking and begun.is_set():
-                assert left.wait(10)
-                raise KeyboardInterrupt
-            return turn.acquire(blocking, timeout)
+    def wait_in_vain():
+        assert left.wait(10)
+        raise KeyboardInterrupt
 
     def leave_it_to_others():
         commit_if_due()
@@ -377,7 +372,7 @@ def test_a_waiting_writer_that_is_interrupted_leaves_no_commit_open(opened, monk
             wait_until(lambda: writer.waiting)
             put(1)
 
-    monkeypatch.setattr(writer, "turn", Interrupts())
+    monkeypatch.setattr(writer, "_wait_for_turn", wait_in_vain)
     monkeypatch.setattr(writer, "commit_if_due", leave_it_to_others)
     first = threading.Thread(target=write, daemon=True)
     first.start()
