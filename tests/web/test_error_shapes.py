@@ -17,23 +17,24 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 SCRIPT = BROWSER | {"Content-Type": "application/json"}
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"]
 WRITES = METHODS[1:]
+NOWHERE = [
+    *("/api", "/api/v1", "/api/v2/stats", "/api/v1/", "/api/v1/x", "/api/v1/%0a", "/api/webhooks", "/mcp/x"),
+    *("/api/webhooks/custom/x", "/p", "/p/", "/p//x", "/ping", "/ping/x/a/b/c", "/a", "/healthz/x", "/metrics/x"),
+    *("/back.ups", "/größe", "/favicon.ico", "/gotify"),
+]
+ONLY_READ = ["/api/v1/stats", "/docs", "/openapi.json", "/healthz", "/livez", "/metrics", "/app"]
 
 # Path, methods, and what a program with a key is answered; then a browser, a page's script, and a program once
 # COMPATIBILITY is off: None for the same.
 ADDRESSES = [
-    *((path, METHODS, "404 rest", None, None, None) for path in ("/api", "/api/v1", "/api/v2/stats", "/favicon.ico")),
-    *((path, METHODS, "404 rest", None, None, None) for path in ("/api/v1/", "/api/v1/x", "/api/v1/%0a")),
-    ("/api/v1/stats", WRITES, "405 rest", None, None, None),
+    *((path, METHODS, "404 rest", None, None, None) for path in NOWHERE),
+    *((path, WRITES, "405 rest", None, None, None) for path in ONLY_READ),
     ("/api/v1/notifications/send", ["GET", "PUT"], "405 rest", None, None, None),
     ("/api/v1/notifications/send", ["POST"], "400 rest", None, None, None),
-    ("/api/webhooks", METHODS, "404 rest", None, None, None),
     ("/api/webhooks/custom", ["GET", "DELETE"], "405 metrics", None, None, None),
     ("/api/webhooks/custom", ["POST"], "400 metrics", None, None, None),
-    ("/api/webhooks/custom/x", METHODS, "404 rest", None, None, None),
     ("/mcp", ["GET", "DELETE"], "405 rest", None, None, None),
     ("/mcp", ["POST"], "400 mcp", None, None, None),
-    ("/mcp/x", METHODS, "404 rest", None, None, None),
-    *((path, METHODS, "404 rest", None, None, None) for path in ("/p", "/p/", "/p//x", "/ping", "/ping/x/a/b/c")),
     ("/p/abcdefg", ["GET", "POST", "PUT"], "404 rest", None, None, None),
     ("/p/abcdefg", ["PATCH", "DELETE", "OPTIONS", "BREW"], "405 rest", None, None, None),
     ("/p/CODE", ["GET"], "400 rest", "400 page", "400 page", None),
@@ -42,17 +43,12 @@ ADDRESSES = [
     ("/p/CODE", ["PATCH", "DELETE", "OPTIONS", "BREW"], "405 rest", None, None, None),
     ("/ping/x", ["GET", "POST"], "404 rest", None, None, None),
     ("/ping/x/fail", ["PUT", "DELETE", "OPTIONS", "BREW"], "405 rest", None, None, None),
-    ("/a", METHODS, "404 rest", None, None, None),
     ("/a/x", ["GET", "POST"], "404 rest", "404 page", "404 page", None),
     ("/a/x", ["PUT", "DELETE", "OPTIONS", "BREW"], "405 rest", "405 page", "405 page", None),
-    ("/docs", WRITES, "405 rest", None, None, None),
     *((path, ["GET"], "404 rest", "404 page", "404 page", None) for path in ("/docs/x", "/docs/pictures/x.png")),
     ("/docs/x/y", METHODS, "404 rest", "404 page", "404 page", None),
     ("/docs/api", WRITES, "405 rest", "405 page", "405 page", None),
-    *((path, WRITES, "405 rest", None, None, None) for path in ("/openapi.json", "/healthz", "/livez", "/metrics")),
-    *((path, METHODS, "404 rest", None, None, None) for path in ("/healthz/x", "/metrics/x", "/back.ups", "/größe")),
     ("/metrics", ["GET"], "401 rest", None, None, None),
-    ("/app", WRITES, "405 rest", None, None, None),
     *((path, METHODS, "404 page", None, "404 rest", None) for path in ("/app/x", "/app//keys", "/app/static/")),
     ("/app/", WRITES, "405 page", None, "405 rest", None),
     ("/app/keys", ["PUT", "DELETE", "OPTIONS", "BREW"], "405 page", None, "405 rest", None),
@@ -64,7 +60,6 @@ ADDRESSES = [
     ("/", ["POST", "PUT"], "400 ntfy", None, None, "404 rest"),
     ("/", ["PATCH", "DELETE", "BREW"], "405 rest", None, None, None),
     ("/", ["OPTIONS"], "204", None, None, "405 rest"),
-    ("/gotify", METHODS, "404 rest", None, None, None),
     ("/gotify/x", METHODS, "404 gotify", None, None, "404 rest"),
     ("/gotify/message", ["GET", "PUT", "OPTIONS"], "405 gotify", None, None, "404 rest"),
     ("/gotify/message", ["POST"], "400 gotify", None, None, "404 rest"),

@@ -9,20 +9,7 @@ JSON = {"Content-Type": "application/json"}
 # The body
 
 
-NO_EVENTS = [
-    *[b"", b" \n", b"{", b"[1", b"{}{}", b"[]]", b"[disk] full", b"<a/>", b"\xef\xbb\xbf{", b" {nan}"],
-    *[b"{'a': 1}", b'{"a": 1,}', b'{"a": "\n"}', b'{"a": "\x00"}'],
-    *[b'{"a": NaN}', b'{"a": Infinity}', b'{"a": -Infinity}', b'{"a": 1e400}', b'{"a": ' + b"9" * 101 + b"}"],
-    *[b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}', '{"a": 1}'.encode("utf-16"), b"\x1f\x8b\x08\x00", b"\x00"],
-    *[b'[NaN,"\\x"]', b'{"a": 1e400, "b": "\\x"}', b'{"a": ' + b"9" * 101 + b', "b": "\\x"}'],
-    *[
-        b'{"a":' * 64 + b"{}" + b"}" * 64,
-        b"[" * 100_000,
-        b"[" * 64 + b"]" * 64,
-        b'{"a":' * 50_000,
-        b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}",
-    ],
-]
+NO_EVENTS = [b"", b" \n", b"{", b"[1", b"{}{}", b"<a/>", b'{"a": NaN}', b'{"a": "\xff"}', b"[" * 64 + b"]" * 64]
 NO_JSON = [b"//\n{}", b"nonsense", b"null", b"true", b"1", b'"title"', b"title=t", b"\x80"]
 
 

@@ -293,7 +293,6 @@ def padded(good, size):
     "path, good",
     [
         (SEND, {"title": "t", "body": "b"}),
-        ("/api/v1/api-keys/generate", {"name": "n"}),
         (METRICS, {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1}]}),
         ("an alert's address", {"title": "t"}),
     ],
