@@ -1,7 +1,8 @@
 """A notification's content, statuses, and shape in a request and in an answer. Must not know Flask or SQL.
 
-Stated here once: the REST API, the assistants' tools and the history's filter take it from here, and tests hold
-schema.sql and docs/openapi.yaml to it. An optional field is a field of `Content` and a row of `FIELDS`.
+Stated here once: the REST API and the history's filter take it from here, and tests hold schema.sql and
+docs/openapi.yaml to it, which describes it to assistants, too. An optional field is a field of `Content` and a row of
+`FIELDS`.
 """
 
 import re
