@@ -144,13 +144,13 @@ def last_days(count: int, zone: str, now: int) -> list[str]:
     return [(today - timedelta(days=back)).isoformat() for back in reversed(range(count))]
 
 
-def day_bounds(day: str, zone: str) -> tuple[int, int]:
-    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if it is no day."""
+def day_bounds(day: str, zone: str, field: str = "day") -> tuple[int, int]:
+    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) at `field` if it is none."""
     try:
         begin = date.fromisoformat(day if DAY.fullmatch(day) else "")
     except ValueError:
         sentence = "The day must be of a year from 1000 to 2999 and written like 2026-11-21."
-        raise Refused(400, sentence, field="day") from None
+        raise Refused(400, sentence, field=field) from None
     return _clock_at(begin, MIDNIGHT, zone), _clock_at(begin + timedelta(days=1), MIDNIGHT, zone)
 
 

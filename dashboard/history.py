@@ -242,8 +242,9 @@ def _wanted(asked: Asked) -> Wanted:
     if asked["priority"] and priority is None:
         raise Refused(400, f"The priority must be one of {', '.join(PRIORITIES)}.", field="priority")
     alert_seq, key_seq = _sender(asked["sender"])
-    begin = _day_bounds(asked["since"], "since")[0] if asked["since"] else 0
-    until = _day_bounds(asked["until"], "until")[1] if asked["until"] else AFTER_ALL
+    zone = current().account.time_zone
+    begin = local_time.day_bounds(asked["since"], zone, "since")[0] if asked["since"] else 0
+    until = local_time.day_bounds(asked["until"], zone, "until")[1] if asked["until"] else AFTER_ALL
     if begin >= until:
         raise Refused(400, "The first day must not be after the last one.", field="since")
     status, words = asked["status"] or None, terms(asked["search"])
@@ -261,13 +262,6 @@ def _sender(sender_id: str) -> tuple[int | None, int | None]:
         if key.id == sender_id:
             return None, key.seq
     raise Refused(404, "This alert or key no longer exists.", field="sender")
-
-
-def _day_bounds(day: str, field: str) -> tuple[int, int]:
-    try:
-        return local_time.day_bounds(day, current().account.time_zone)
-    except Refused as refused:
-        raise Refused(refused.status, refused.message, field=field) from None
 
 
 def _span(newest: int) -> Span:

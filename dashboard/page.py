@@ -46,6 +46,8 @@ FOR_PEOPLE = {
     re.compile(r"color must be written like (.+)\."): r"Write the colour like \1.",
     re.compile(r"(\w+) is \d+ characters long: at most (\d+) .*"): r"This \1 is too long. Use at most \2 characters.",
     re.compile(r"url (.+)"): r"The address \1",
+    re.compile(r'".*" is no time: .+', re.DOTALL): "Write the date and the time like 2026-11-21T07:00.",
+    re.compile(r"deliverAt .+"): "Choose a time in the future, at most a year ahead.",
     re.compile(r"quietHours: (.+)"): r"\1",
 }
 

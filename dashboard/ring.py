@@ -6,11 +6,10 @@ from core import delivery, local_time
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Device
-from process import clock
 from store.senders import Owner
 from web.context import current, request
 from wire.errors import Refused
-from wire.notification import PRIORITIES, Content, check_times, checked_priority, checked_url
+from wire.notification import PRIORITIES, Content, checked_priority, checked_url
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_text
 
 NEW = {"title": "", "text": "", "priority": "normal", "link": "", "later": ""}
@@ -41,34 +40,23 @@ def ring() -> Page:
     account, chosen = current().account, set(request.form.getlist("device"))
     typed = {name: request.form.get(name, default).strip() for name, default in NEW.items()}
     try:
-        content = _content(typed, account.time_zone, clock.now_ms())
+        content = _content(typed, account.time_zone)
         sent = delivery.deliver(Owner.of(account), content, device_ids=_chosen(account.seq, chosen))
     except Refused as refused:
-        return _ring_page(typed, chosen, Problem.of(refused)), 422
+        problem = Problem.of(refused)  # of a time it names no field
+        return _ring_page(typed, chosen, problem._replace(field=problem.field or "later")), 422
     at, path = sent.notification.content.deliver_at, f"/app/notifications/{sent.notification.id}"
     return redirect(path, 303) if at is None else page.back_to(path, f"It will ring {page.near(at)}.")
 
 
-def _content(typed: dict[str, str], zone: str, now: int) -> Content:
-    content = Content(
+def _content(typed: dict[str, str], zone: str) -> Content:
+    return Content(
         checked_text(typed["title"], "title", MAX_TITLE_CHARACTERS),
         checked_text(typed["text"], "text", MAX_BODY_CHARACTERS),
         priority=checked_priority(typed["priority"], "priority"),
         url=checked_url(typed["link"], "link") if typed["link"] else None,
-        deliver_at=_moment(typed["later"], zone) if typed["later"] else None,
+        deliver_at=local_time.moment_ms(typed["later"], zone) if typed["later"] else None,
     )
-    try:
-        check_times(content, now)
-    except Refused:
-        raise Refused(400, "Choose a time in the future, at most a year ahead.", field="later") from None
-    return content
-
-
-def _moment(text: str, zone: str) -> int:
-    try:
-        return local_time.moment_ms(text, zone)
-    except Refused:
-        raise Refused(400, "Write the date and the time like 2026-11-21T07:00.", field="later") from None
 
 
 def _chosen(account_seq: int, ids: set[str]) -> set[str] | None:
