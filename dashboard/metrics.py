@@ -97,11 +97,6 @@ def _change(ids: tuple[str, str], latest: MetricValue | None, now: int) -> float
     return change if math.isfinite(change) else None
 
 
-def _has_page(ids: tuple[str, str]) -> bool:
-    """Whether the metric has a page: it has values, or rules, which stay when the values are gone."""
-    return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
-
-
 def show_metric(
     typed: dict[str, str] | None = None, problem: Problem | None = None, changed: Rule | None = None
 ) -> str:
@@ -255,4 +250,5 @@ def delete_rule(rule_id: str) -> Page:
 def _back_to(ids: tuple[str, str], message: str) -> Page:
     """Redirect to the metric's page, or to all rules if the metric has neither values nor rules left."""
     query = urlencode({"project": ids[0], "metric": ids[1], "range": request.args.get("range", "")})
-    return page.back_to(f"/app/metrics/one?{query}" if _has_page(ids) else "/app/watches", message)
+    has_page = _latest(ids, clock.now_ms()) is not None or _rules(ids)
+    return page.back_to(f"/app/metrics/one?{query}" if has_page else "/app/watches", message)

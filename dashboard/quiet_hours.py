@@ -50,9 +50,27 @@ class Day(NamedTuple):
     now: float | None  # the present time on its bar, if it is today
 
 
-def show_quiet_hours(muting: dict[str, str] = NEW_MUTE, problem: Problem | None = None) -> str:
-    """GET /app/quiet."""
-    return _quiet_page(_saved(current().account), problem, muting)
+def show_quiet_hours(
+    typed: list[Typed] | None = None, problem: Problem | None = None, muting: dict[str, str] = NEW_MUTE
+) -> str:
+    """GET /app/quiet, with the `typed` windows, or what was typed for muting."""
+    account, now = current().account, clock.now_ms()
+    listed = Alert.of_account(account.seq)
+    through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]
+    return render_template(
+        "quiet.html",
+        typed=typed or _saved(account),
+        day_names=DAYS,
+        most_windows=MAX_WINDOWS,
+        problem=problem,
+        week=_week(account.quiet_hours, account.time_zone, now) if account.quiet_hours else [],
+        through=through,
+        waiting=len(listed) - len(through),
+        **at_present(account, now),
+        mutes=mutes.of_account(account.seq, now),
+        senders=mutes.choices(account),
+        muting=muting,
+    )
 
 
 def _saved(account: Account) -> list[Typed]:
@@ -71,26 +89,6 @@ def at_present(account: Account, now: int) -> dict[str, Any]:
         "held_count": sum(one.held_count for one in held),
         "releases": digests.releases(held, now),
     }
-
-
-def _quiet_page(typed: list[Typed], problem: Problem | None, muting: dict[str, str] = NEW_MUTE) -> str:
-    account, now = current().account, clock.now_ms()
-    listed = Alert.of_account(account.seq)
-    through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]
-    return render_template(
-        "quiet.html",
-        typed=typed,
-        day_names=DAYS,
-        most_windows=MAX_WINDOWS,
-        problem=problem,
-        week=_week(account.quiet_hours, account.time_zone, now) if account.quiet_hours else [],
-        through=through,
-        waiting=len(listed) - len(through),
-        **at_present(account, now),
-        mutes=mutes.of_account(account.seq, now),
-        senders=mutes.choices(account),
-        muting=muting,
-    )
 
 
 def _week(hours: str, zone: str, now: int) -> list[Day]:
@@ -133,13 +131,13 @@ def save_quiet_hours() -> Page:
     form, account = request.form, current().account
     typed = _saved(account) if form.get("on") else [] if form.get("off") else _typed()
     if form.get("more") and len(typed) < MAX_WINDOWS:
-        return _quiet_page([*typed, Typed((), "", "")], None), 200
+        return show_quiet_hours([*typed, Typed((), "", "")]), 200
     try:
         for place, one in enumerate(typed):
             _check(one, place)
         accounts.set_quiet_hours(account, "; ".join(one.text for one in typed) or None)
     except Refused as refused:
-        return _quiet_page(typed or [USUAL], _problem(refused, typed)), 422
+        return show_quiet_hours(typed or [USUAL], _problem(refused, typed)), 422
     words = f"Quiet hours set: {week_windows.in_words('; '.join(one.text for one in typed))}." if typed else ""
     return page.back_to(QUIET, words or "Quiet hours turned off.")
 
@@ -194,7 +192,7 @@ def create_mute() -> Page:
     try:
         made = mutes.create_mute(account, _fields(account, typed), now)
     except Refused as refused:
-        return show_quiet_hours(typed, Problem.of(refused)), 422
+        return show_quiet_hours(None, Problem.of(refused), typed), 422
     said = f"Muted {mutes.subject_words(made)} {mutes.time_words(made.mute, now)}."
     return page.back_to(QUIET, said)
 

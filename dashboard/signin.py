@@ -15,10 +15,14 @@ from web.context import request
 from wire.errors import Refused
 
 
-def show_setup(token: str) -> Page:
+def show_setup(token: str, problem: Problem | None = None) -> str:
     """GET /app/setup/{token}: the form that creates the owner's account, or sets a password."""
-    link = accounts.find_link(token, clock.now_ms())
-    return _setup_page(link.account, {})
+    account = accounts.find_link(token, clock.now_ms()).account
+    asks_zone = account is None or accounts.is_unused(account)
+    zones, form = local_time.time_zone_names(), request.form
+    return render_template(
+        "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, plans=PLANS, problem=problem
+    )
 
 
 def finish_setup(token: str) -> Page:
@@ -29,17 +33,9 @@ def finish_setup(token: str) -> Page:
     try:
         account = accounts.use_link(token, form, clock.now_ms())
     except Refused as refused:
-        return _setup_page(link.account, form, Problem.of(refused)), 422
+        return show_setup(token, Problem.of(refused)), 422
     guards.begin_session(account)
     return redirect(READY_PAGE if is_new else guards.HOME, 303)
-
-
-def _setup_page(account: Account | None, form: dict[str, str], problem: Problem | None = None) -> str:
-    asks_zone = account is None or accounts.is_unused(account)
-    zones = local_time.time_zone_names()
-    return render_template(
-        "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, plans=PLANS, problem=problem
-    )
 
 
 def show_sign_in() -> str:

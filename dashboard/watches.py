@@ -69,56 +69,9 @@ def change_ping_key() -> Page:
     return page.back_to("/app/watches", "New ping key created. Jobs with the old one get a 404 from now on.")
 
 
-def show_heartbeat(heartbeat_id: str) -> Page:
-    """GET /app/watches/{id}."""
-    return _heartbeat_page(_find(heartbeat_id))
-
-
-def save_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}: name, period or cron, grace, priority."""
-    typed = _typed()
-    try:
-        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, typed, clock.now_ms())
-    except Refused as refused:
-        return _heartbeat_page(_find(heartbeat_id), typed, Problem.of(refused)), 422
-    return _back_to(heartbeat_id, "Saved.")
-
-
-def pause_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}/pause."""
-    heartbeats.pause_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    return _back_to(heartbeat_id, "Heartbeat paused. Pings are recorded but nobody is notified.")
-
-
-def resume_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}/resume."""
-    resumed = heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    state = "It is down until it succeeds." if resumed.state == "down" else "The next ping is expected from now on."
-    return _back_to(heartbeat_id, f"Heartbeat resumed. {state}")
-
-
-def delete_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}/delete."""
-    deleted = HEARTBEAT.deleted(current().account.seq, heartbeat_id)
-    return page.back_to(
-        "/app/watches", f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History."
-    )
-
-
-def _find(heartbeat_id: str) -> Beat:
-    return heartbeats.find_heartbeat(current().account.seq, heartbeat_id)
-
-
-def _typed() -> dict[str, str]:
-    return {name: request.form.get(name, "").strip() for name in NEW}
-
-
-def _back_to(heartbeat_id: str, message: str) -> Page:
-    """Redirect to the heartbeat's page, or to the list if the button was pressed there."""
-    return page.back_to("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", message)
-
-
-def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Problem | None = None) -> str:
+def show_heartbeat(heartbeat_id: str, typed: dict[str, str] | None = None, problem: Problem | None = None) -> str:
+    """GET /app/watches/{id}, with the `typed` texts of its settings."""
+    beat = heartbeats.find_heartbeat(current().account.seq, heartbeat_id)
     saved = {
         "name": beat.name,
         "period": short(beat.period_s) if beat.period_s is not None else "",
@@ -143,3 +96,43 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         is_edited=problem or "edit" in request.args,
         why=_why_down(beat),
     )
+
+
+def save_heartbeat(heartbeat_id: str) -> Page:
+    """POST /app/watches/{id}: name, period or cron, grace, priority."""
+    typed = _typed()
+    try:
+        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, typed, clock.now_ms())
+    except Refused as refused:
+        return show_heartbeat(heartbeat_id, typed, Problem.of(refused)), 422
+    return _back_to(heartbeat_id, "Saved.")
+
+
+def pause_heartbeat(heartbeat_id: str) -> Page:
+    """POST /app/watches/{id}/pause."""
+    heartbeats.pause_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
+    return _back_to(heartbeat_id, "Heartbeat paused. Pings are recorded but nobody is notified.")
+
+
+def resume_heartbeat(heartbeat_id: str) -> Page:
+    """POST /app/watches/{id}/resume."""
+    resumed = heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
+    state = "It is down until it succeeds." if resumed.state == "down" else "The next ping is expected from now on."
+    return _back_to(heartbeat_id, f"Heartbeat resumed. {state}")
+
+
+def delete_heartbeat(heartbeat_id: str) -> Page:
+    """POST /app/watches/{id}/delete."""
+    deleted = HEARTBEAT.deleted(current().account.seq, heartbeat_id)
+    return page.back_to(
+        "/app/watches", f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History."
+    )
+
+
+def _typed() -> dict[str, str]:
+    return {name: request.form.get(name, "").strip() for name in NEW}
+
+
+def _back_to(heartbeat_id: str, message: str) -> Page:
+    """Redirect to the heartbeat's page, or to the list if the button was pressed there."""
+    return page.back_to("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", message)
