@@ -35,26 +35,11 @@ ADDED = "Added. Send it a test."
 LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
 
 
-def show_devices() -> Page:
-    """GET /app/devices?made: the list; the topic of the device `made` is shown if this browser has just added it."""
-    made = Device.find(current().account.seq, request.args.get("made", ""))
-    shown = made and shown_once.take(made.id, guards.session_token())
-    if made and shown and made.preset:
-        return devices_page(None, None, secret=shown)
-    return devices_page(None, _subscription(shown) if shown else None)
-
-
-def _subscription(topic: str) -> dict[str, str]:
-    """How an app subscribes to a new device's topic: by its parts, by a link, or by that link's QR code."""
-    server = guards.origin()
-    scheme, _, host = server.partition("://")
-    link = f"ntfy://{host}/{topic}?display=Pocketbell" + ("" if scheme == "https" else "&secure=false")
-    return {"server": server, "topic": topic, "link": link, "picture": page.qr_svg(link)}
-
-
-def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None = None, /, **typed: str) -> str:
-    """The page, with what is wrong with a form, or with the topic or the secret of a new device."""
+def show_devices(problem: Problem | None = None, **typed: str) -> str:
+    """GET /app/devices?made: the list; the topic or secret of the device `made` if this browser has just added it."""
     account, now = current().account, clock.now_ms()
+    made = Device.find(account.seq, request.args.get("made", ""))
+    shown = made and shown_once.take(made.id, guards.session_token())
     listed = Device.of_account(account.seq)
     silent = {one.id: days for one in listed if one.after_s is None and (days := _silent_days(one, now))}
     return render_template(
@@ -74,8 +59,17 @@ def devices_page(problem: Problem | None = None, fetching: dict[str, str] | None
         priorities=PRIORITIES,
         problem=problem,
         typed=typed,
-        fetching=fetching,
+        fetching=_subscription(shown) if made and shown and not made.preset else None,
+        secret=shown if made and made.preset else None,
     )
+
+
+def _subscription(topic: str) -> dict[str, str]:
+    """How an app subscribes to a new device's topic: by its parts, by a link, or by that link's QR code."""
+    server = guards.origin()
+    scheme, _, host = server.partition("://")
+    link = f"ntfy://{host}/{topic}?display=Pocketbell" + ("" if scheme == "https" else "&secure=false")
+    return {"server": server, "topic": topic, "link": link, "picture": page.qr_svg(link)}
 
 
 def _without_device(account_seq: int) -> str:
@@ -137,7 +131,7 @@ def add_device() -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         field = problem.field if problem.field in REGISTRATION else "name"
-        return devices_page(problem._replace(field=f"{_form(provider)}-{field}"), None, **typed), 422
+        return show_devices(problem._replace(field=f"{_form(provider)}-{field}"), **typed), 422
     if shown := device.topic or device.secret:
         shown_once.keep(shown, guards.session_token(), clock.now_ms(), device.id)
     if device.topic:
@@ -178,7 +172,7 @@ def _changed(
     try:
         device = devices.change_device(current().account.seq, device_id, changes)
     except Refused as refused:
-        return devices_page(Problem.of(refused, f"{field}-{device_id}"), **typed), 422
+        return show_devices(Problem.of(refused, f"{field}-{device_id}"), **typed), 422
     return page.back_to(DEVICES, said(device))
 
 

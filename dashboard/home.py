@@ -1,7 +1,7 @@
 """Home: what needs the owner, the first steps that are left, the latest notifications."""
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote_plus
 
 from flask import flash, redirect, render_template
@@ -36,15 +36,6 @@ PATHS = {  # the page for each kind of need, and of what is followed
     "https": "/docs/phones#https-in-one-command",
 }
 STATES = ("down", "firing", "late", "up", "new", "ok", "paused")  # of heartbeats and rules, the worst first
-
-
-class Shown(NamedTuple):
-    """A heartbeat or a rule in the list of watches."""
-
-    name: str
-    state: str
-    path: str
-    last_ping_at: int | None = None
 
 
 def enter() -> Page:
@@ -105,16 +96,13 @@ def _answer(account: Account, now: int) -> dict[str, Any]:
     }
 
 
-def _watches(watched: Watched) -> list[Shown]:
-    """The heartbeats and the rules, the worst first."""
-    beats = [
-        Shown(beat.name, beat.state, address_of("heartbeat", beat.id), beat.last_ping_at) for beat in watched.beats
-    ]
-    rules = [
-        Shown(metric_rules.metric_title(rule), rule.state, address_of("rule", rule.project_id, rule.metric_id))
-        for rule in watched.rules
-    ]
-    return sorted(beats + rules, key=lambda one: STATES.index(one.state))
+def _watches(watched: Watched) -> list[tuple[str, str, str, int | None]]:
+    """The name, the state, the page and the last ping of the heartbeats and the rules, the worst first."""
+    found = [(one.name, one.state, address_of("heartbeat", one.id), one.last_ping_at) for one in watched.beats]
+    for rule in watched.rules:
+        path = address_of("rule", rule.project_id, rule.metric_id)
+        found.append((metric_rules.metric_title(rule), rule.state, path, None))
+    return sorted(found, key=lambda one: STATES.index(one[1]))
 
 
 def last_days(account: Account, now: int) -> dict[str, Any]:

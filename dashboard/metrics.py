@@ -52,7 +52,9 @@ def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
     found = custom_metrics.list_series(current().account.seq, _asked())
-    rules = _rules_by_metric()
+    rules = defaultdict[tuple[str, str], list[Rule]](list)
+    for rule in _firing_first(stored_metric_rules.of_account(current().account.seq)):
+        rules[rule.project_id, rule.metric_id].append(rule)
     series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, rules[ids], chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
@@ -63,13 +65,6 @@ def show_metrics() -> Page:
         ranges=_ranges(),
         chosen=chosen,
     )
-
-
-def _rules_by_metric() -> defaultdict[tuple[str, str], list[Rule]]:
-    by_metric = defaultdict[tuple[str, str], list[Rule]](list)
-    for rule in _firing_first(stored_metric_rules.of_account(current().account.seq)):
-        by_metric[rule.project_id, rule.metric_id].append(rule)
-    return by_metric
 
 
 def _listed(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> Series | None:
