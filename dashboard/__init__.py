@@ -2,6 +2,7 @@
 
 `app` makes routes of the two tables; each row is a method, a rule under /app and a handler.
 Forms use POST, redirect, GET, and all pages except the one that enables a browser work without JavaScript.
+A form that is refused is answered with its page (422), which shows what was typed from `request.form`.
 It must not know SQL, the field names of the REST API, or how a push is sent.
 """
 

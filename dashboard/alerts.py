@@ -32,9 +32,9 @@ def show_alerts() -> Page:
     return render_template("alerts.html", listed=listed())
 
 
-def show_new_alert(chosen: str | None = None, name: str = "", problem: Problem | None = None) -> str:
+def show_new_alert(problem: Problem | None = None) -> str:
     """GET /app/alerts/new."""
-    return render_template("new_alert.html", presets=presets.PRESETS, chosen=chosen, name=name, problem=problem)
+    return render_template("new_alert.html", presets=presets.PRESETS, problem=problem)
 
 
 def create_alert() -> Page:
@@ -44,7 +44,7 @@ def create_alert() -> Page:
     try:
         alert = alerts.create_alert(current().account.seq, {"name": name, **preset.settings}, clock.now_ms())
     except Refused as refused:
-        return show_new_alert(preset.id, name, Problem.of(refused)), 422
+        return show_new_alert(Problem.of(refused)), 422
     return redirect(f"/app/alerts/{alert.id}", 303)
 
 

@@ -35,7 +35,7 @@ ADDED = "Added. Send it a test."
 LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
 
 
-def show_devices(problem: Problem | None = None, **typed: str) -> str:
+def show_devices(problem: Problem | None = None) -> str:
     """GET /app/devices?made: the list; the topic or secret of the device `made` if this browser has just added it."""
     account, now = current().account, clock.now_ms()
     made = Device.find(account.seq, request.args.get("made", ""))
@@ -58,7 +58,7 @@ def show_devices(problem: Problem | None = None, **typed: str) -> str:
         configured=push.configured(),
         priorities=PRIORITIES,
         problem=problem,
-        typed=typed,
+        typed=request.form,
         fetching=_subscription(shown) if made and shown and not made.preset else None,
         secret=shown if made and made.preset else None,
     )
@@ -131,7 +131,7 @@ def add_device() -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         field = problem.field if problem.field in REGISTRATION else "name"
-        return show_devices(problem._replace(field=f"{_form(provider)}-{field}"), **typed), 422
+        return show_devices(problem._replace(field=f"{_form(provider)}-{field}")), 422
     if shown := device.topic or device.secret:
         shown_once.keep(shown, guards.session_token(), clock.now_ms(), device.id)
     if device.topic:
@@ -165,21 +165,18 @@ def test_device(device_id: str) -> Page:
     return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 
 
-def _changed(
-    device_id: str, field: str, changes: dict[str, Any], said: Callable[[Device], str], **typed: str
-) -> Page:
+def _changed(device_id: str, field: str, changes: dict[str, Any], said: Callable[[Device], str]) -> Page:
     """Change the device and say so, or show what is wrong at this field of its form."""
     try:
         device = devices.change_device(current().account.seq, device_id, changes)
     except Refused as refused:
-        return show_devices(Problem.of(refused, f"{field}-{device_id}"), **typed), 422
+        return show_devices(Problem.of(refused, f"{field}-{device_id}")), 422
     return page.back_to(DEVICES, said(device))
 
 
 def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
-    name = request.form.get("name", "")
-    return _changed(device_id, "name", {"name": name}, lambda _: "Device renamed.", new_name=name)
+    return _changed(device_id, "name", {"name": request.form.get("name", "")}, lambda _: "Device renamed.")
 
 
 def set_priority(device_id: str) -> Page:
@@ -193,7 +190,7 @@ def set_priority(device_id: str) -> Page:
 def set_quiet_hours(device_id: str) -> Page:
     """POST /app/devices/{id}/quiet: sets the `hours`; empty ones switch them off."""
     hours = request.form.get("hours", "").strip()
-    return _changed(device_id, "hours", {"quietHours": hours or OFF}, _quiet_words, hours=hours)
+    return _changed(device_id, "hours", {"quietHours": hours or OFF}, _quiet_words)
 
 
 def _quiet_words(device: Device) -> str:

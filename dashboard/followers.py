@@ -11,7 +11,7 @@ from web.context import current, request
 from wire.errors import Refused
 
 
-def show_followers(what: str, subject_id: str, problem: Problem | None = None, email: str = "") -> str:
+def show_followers(what: str, subject_id: str, problem: Problem | None = None) -> str:
     """GET /app/followers/{what}/{id}: the followers and who is invited."""
     found = followers.of_subject(current().account.seq, what, subject_id, clock.now_ms())
     one = subjects.find(current().account.seq, what, subject_id)
@@ -23,7 +23,6 @@ def show_followers(what: str, subject_id: str, problem: Problem | None = None, e
         back_to=address_of(what, *ids),
         followers=found,
         path=_address(what, subject_id),
-        email=email,
         problem=problem,
     )
 
@@ -34,7 +33,7 @@ def invite(what: str, subject_id: str) -> Page:
     try:
         one, is_new = followers.invite(account_seq, what, subject_id, email, clock.now_ms())
     except Refused as refused:
-        return show_followers(what, subject_id, Problem.of(refused), email), 422
+        return show_followers(what, subject_id, Problem.of(refused)), 422
     said = "was invited. Their Home shows it for 30 days." if is_new else "was invited before."
     return page.back_to(_address(what, subject_id), f"{page.isolated(one.email)} {said}")
 

@@ -92,10 +92,8 @@ def _change(ids: tuple[str, str], latest: MetricValue | None, now: int) -> float
     return change if math.isfinite(change) else None
 
 
-def show_metric(
-    typed: dict[str, str] | None = None, problem: Problem | None = None, changed: Rule | None = None
-) -> str:
-    """GET /app/metrics/one?project&metric&range&rule, with the `typed` texts of a new rule or of the `rule`."""
+def show_metric(problem: Problem | None = None, changed: Rule | None = None) -> str:
+    """GET /app/metrics/one?project&metric&range&rule, with the form of a new rule or of the `rule`."""
     ids, chosen, now = (changed.project_id, changed.metric_id) if changed else _asked(), _range(), clock.now_ms()
     latest, rules = _latest(ids, now), _rules(ids)
     changed = changed or next((rule for rule in rules if rule.id == request.args.get("rule")), None)
@@ -115,7 +113,7 @@ def show_metric(
         ranges=_ranges(),
         chosen=chosen,
         changed=changed,
-        typed={**_texts(changed, latest), **(typed or {})},
+        typed={**_texts(changed, latest), **request.form.to_dict()},
         problem=problem,
     )
 
@@ -231,7 +229,7 @@ def _with_condition(act: Callable[..., Rule], done: str, changed: Rule | None = 
         problem = Problem.of(refused)
         field = wrong.get(problem.field, "")
         message = EXPECTED[field] if problem.field == "rule" else problem.message
-        return show_metric(typed, Problem(message, field), changed), 422
+        return show_metric(Problem(message, field), changed), 422
     return _back_to((made.project_id, made.metric_id), f"{done}: {metric_rules.rule_text(made)}.")
 
 

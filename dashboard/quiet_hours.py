@@ -50,10 +50,8 @@ class Day(NamedTuple):
     now: float | None  # the present time on its bar, if it is today
 
 
-def show_quiet_hours(
-    typed: list[Typed] | None = None, problem: Problem | None = None, muting: dict[str, str] = NEW_MUTE
-) -> str:
-    """GET /app/quiet, with the `typed` windows, or what was typed for muting."""
+def show_quiet_hours(typed: list[Typed] | None = None, problem: Problem | None = None) -> str:
+    """GET /app/quiet, with the `typed` windows."""
     account, now = current().account, clock.now_ms()
     listed = Alert.of_account(account.seq)
     through = [(alert, PASSES[word]) for alert in listed if (word := alerts.quiet_hours_word(alert)) in PASSES]
@@ -69,7 +67,7 @@ def show_quiet_hours(
         **at_present(account, now),
         mutes=mutes.of_account(account.seq, now),
         senders=mutes.choices(account),
-        muting=muting,
+        muting={**NEW_MUTE, **request.form.to_dict()},
     )
 
 
@@ -192,7 +190,7 @@ def create_mute() -> Page:
     try:
         made = mutes.create_mute(account, _fields(account, typed), now)
     except Refused as refused:
-        return show_quiet_hours(None, Problem.of(refused), typed), 422
+        return show_quiet_hours(None, Problem.of(refused)), 422
     said = f"Muted {mutes.subject_words(made)} {mutes.time_words(made.mute, now)}."
     return page.back_to(QUIET, said)
 

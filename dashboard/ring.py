@@ -16,15 +16,13 @@ NEW = {"title": "", "text": "", "priority": "normal", "link": "", "later": ""}
 TEST = NEW | {"title": "Hello", "text": "from my own server"}  # as the key's page shows it
 
 
-def show_ring(
-    typed: dict[str, str] | None = None, chosen: set[str] | None = None, problem: Problem | None = None
-) -> str:
-    """GET /app/ring?test: the form, empty or with a test, or with the `typed` texts and the `chosen` devices."""
+def show_ring(problem: Problem | None = None) -> str:
+    """GET /app/ring?test: the form, empty or with a test."""
     devices = Device.of_account(current().account.seq)
     return render_template(
         "ring.html",
-        typed=typed or (TEST if "test" in request.args else NEW),
-        chosen={device.id for device in devices} if chosen is None else chosen,
+        typed={**(TEST if "test" in request.args else NEW), **request.form.to_dict()},
+        chosen=request.form.getlist("device") if problem else [device.id for device in devices],
         devices=devices,
         priorities=PRIORITIES,
         max_title=MAX_TITLE_CHARACTERS,
@@ -42,7 +40,7 @@ def ring() -> Page:
         sent = delivery.deliver(Owner.of(account), content, device_ids=_chosen(account.seq, chosen))
     except Refused as refused:
         problem = Problem.of(refused)  # of a time it names no field
-        return show_ring(typed, chosen, problem._replace(field=problem.field or "later")), 422
+        return show_ring(problem._replace(field=problem.field or "later")), 422
     at, path = sent.notification.content.deliver_at, f"/app/notifications/{sent.notification.id}"
     return redirect(path, 303) if at is None else page.back_to(path, f"It will ring {page.near(at)}.")
 

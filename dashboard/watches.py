@@ -48,18 +48,17 @@ def _shown_rule(rule: Rule, value: float | None, unit: str) -> tuple[Rule, str, 
     return rule, metric_rules.metric_title(rule), metric_rules.rule_words(rule, unit), value, unit
 
 
-def show_new_heartbeat(typed: dict[str, str] = NEW, problem: Problem | None = None) -> str:
+def show_new_heartbeat(problem: Problem | None = None) -> str:
     """GET /app/watches/new."""
-    return render_template("new_heartbeat.html", typed=typed, problem=problem)
+    return render_template("new_heartbeat.html", typed={**NEW, **request.form.to_dict()}, problem=problem)
 
 
 def create_heartbeat() -> Page:
     """POST /app/watches/new."""
-    typed = _typed()
     try:
-        made = heartbeats.create_heartbeat(current().account, typed, clock.now_ms())
+        made = heartbeats.create_heartbeat(current().account, _typed(), clock.now_ms())
     except Refused as refused:
-        return show_new_heartbeat(typed, Problem.of(refused)), 422
+        return show_new_heartbeat(Problem.of(refused)), 422
     return redirect(f"/app/watches/{made.id}", 303)
 
 
@@ -69,8 +68,8 @@ def change_ping_key() -> Page:
     return page.back_to("/app/watches", "New ping key created. Jobs with the old one get a 404 from now on.")
 
 
-def show_heartbeat(heartbeat_id: str, typed: dict[str, str] | None = None, problem: Problem | None = None) -> str:
-    """GET /app/watches/{id}, with the `typed` texts of its settings."""
+def show_heartbeat(heartbeat_id: str, problem: Problem | None = None) -> str:
+    """GET /app/watches/{id}."""
     beat = heartbeats.find_heartbeat(current().account.seq, heartbeat_id)
     saved = {
         "name": beat.name,
@@ -91,7 +90,7 @@ def show_heartbeat(heartbeat_id: str, typed: dict[str, str] | None = None, probl
         schedule=heartbeats.schedule_words(beat),
         record=record,
         address=f"{guards.origin()}/ping/{beat.ping_id}",
-        typed=typed or saved,
+        typed={**saved, **request.form.to_dict()},
         problem=problem,
         is_edited=problem or "edit" in request.args,
         why=_why_down(beat),
@@ -100,11 +99,10 @@ def show_heartbeat(heartbeat_id: str, typed: dict[str, str] | None = None, probl
 
 def save_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}: name, period or cron, grace, priority."""
-    typed = _typed()
     try:
-        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, typed, clock.now_ms())
+        heartbeats.change_heartbeat(current().account.seq, heartbeat_id, _typed(), clock.now_ms())
     except Refused as refused:
-        return show_heartbeat(heartbeat_id, typed, Problem.of(refused)), 422
+        return show_heartbeat(heartbeat_id, Problem.of(refused)), 422
     return _back_to(heartbeat_id, "Saved.")
 
 
