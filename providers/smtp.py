@@ -22,6 +22,13 @@ MAX_ANSWERS_BYTES = 65_536  # of a server, to one mail
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
 NOT_OURS = "The mail server could not be reached: "
+FAULTS = (  # how they complete that sentence: the first that fits
+    (socket.gaierror, "its name could not be resolved."),
+    (TimeoutError, "it did not answer in time."),
+    (ssl.SSLError, "no secure connection could be made."),
+    ((ConnectionRefusedError, smtplib.SMTPConnectError), "no connection could be made."),
+    (Exception, "it closed the connection."),
+)
 UNENCRYPTED = "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL."
 
 
@@ -127,7 +134,7 @@ def _answer(server: SmtpServer, timeout_s: float, use: Any) -> Answer:
     except ssl.SSLCertVerificationError:
         return Answer(Outcome.CONFIGURATION, f"{NOT_OURS}its certificate is not trusted.")
     except (smtplib.SMTPException, OSError) as error:
-        return Answer(Outcome.TRANSIENT, NOT_OURS + _fault(error))
+        return Answer(Outcome.TRANSIENT, NOT_OURS + next(words for kind, words in FAULTS if isinstance(error, kind)))
 
 
 def _meaning(code: int, said: Any) -> Answer:
@@ -137,18 +144,6 @@ def _meaning(code: int, said: Any) -> Answer:
     reason = f" ({match['words'].strip()})" if match else ""
     outcome = Outcome.REFUSED if 500 <= code < 600 else Outcome.TRANSIENT
     return Answer(outcome, f"The mail server answered {code if code > 0 else 'nonsense'}{reason}.")
-
-
-def _fault(error: Exception) -> str:
-    if isinstance(error, socket.gaierror):
-        return "its name could not be resolved."
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time."
-    if isinstance(error, ssl.SSLError):
-        return "no secure connection could be made."
-    if isinstance(error, (ConnectionRefusedError, smtplib.SMTPConnectError)):
-        return "no connection could be made."
-    return "it closed the connection."
 
 
 @contextmanager

@@ -8,16 +8,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 CODES: Mapping[int, str] = {
-    400: "VALIDATION_ERROR",
-    401: "UNAUTHORIZED",
-    403: "VALIDATION_ERROR",
-    404: "NOT_FOUND",
-    405: "VALIDATION_ERROR",
-    409: "VALIDATION_ERROR",
-    413: "VALIDATION_ERROR",
-    429: "RATE_LIMIT_EXCEEDED",
-    500: "INTERNAL_ERROR",
-    503: "INTERNAL_ERROR",
+    **dict.fromkeys((400, 403, 405, 409, 413), "VALIDATION_ERROR"),
+    **{401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED"},
+    **dict.fromkeys((500, 503), "INTERNAL_ERROR"),
 }
 
 SENTENCES: Mapping[int, str] = {
