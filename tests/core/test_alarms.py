@@ -78,12 +78,6 @@ def test_after_downtime_an_alarm_repeats_once_and_then_at_its_interval(owner, br
     assert rung(owner, id_) == ("waiting", 2)
 
 
-def test_an_alarm_that_ended_during_downtime_is_not_pushed_again(owner, browser, passes):
-    id_ = ring(owner)
-    passes(2 * HOUR_S)
-    assert (rung(owner, id_), len(browser.messages)) == (("expired", 0), 1)
-
-
 @pytest.mark.parametrize("hours, repeats", [(-5, 0), (5, 1)])  # in the first minute
 def test_setting_the_clock_stops_no_alarm(service, owner, browser, rings, passes, moved_clock, hours, repeats):
     service.work()

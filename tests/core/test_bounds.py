@@ -264,14 +264,6 @@ def test_a_removed_device_stays_while_the_history_names_it(service, pro, moved_c
     assert ids(service, "device") == [last]
 
 
-def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, owner, push_service, moved_clock):
-    browser = subscribe(owner, push_service)
-    browser.then(410)
-    owner.send()
-    every(service, moved_clock, 1_000 * DAY_S)
-    assert owner.send().json["notification"]["status"] == "failed"
-
-
 # --- metrics ------------------------------------------------------------------------------------------------
 
 

@@ -104,20 +104,6 @@ def test_a_retry_gives_a_slow_webhook_twenty_seconds_and_keeps_no_phone_waiting(
     assert waits == {"webpush": 4.5, "webhook": 20}
 
 
-def test_lower_priorities_than_its_own_do_not_reach_it(owner, receiver, hook):
-    hook(role="always")
-    assert owner.send().json["notification"]["status"] == "delivered"
-    assert not receiver.got
-    urgent(owner)
-    assert len(receiver.got) == 1
-
-
-def test_what_is_only_for_the_history_reaches_none(owner, receiver, hook):
-    hook(role="always", minPriority=1)
-    urgent(owner, priority=1)
-    assert not receiver.got
-
-
 # Fallback
 
 
@@ -270,19 +256,6 @@ def test_buttons_lead_somewhere_on_a_fallback_too(service, owner, receiver, hook
 # The last second, crashes, two processes
 
 
-def test_what_a_phone_took_in_the_last_second_is_not_sent(service, owner, receiver, hook, push_service, moved_clock):
-    phone = subscribe(owner, push_service)
-    hook(afterS=60)
-    answering(phone, 503)
-    urgent(owner)
-    moved_clock.advance(59)
-    answering(phone, 201)
-    retries.retry_due(clock.now_ms())  # the phone takes it now
-    retries.batches.finish()
-    pass_time(service, moved_clock, 1)
-    assert not receiver.got and waiting() == 0
-
-
 def test_the_outcome_of_an_attempt_under_way_is_waited_for_but_not_for_ever(
     service, owner, receiver, hook, push_service, moved_clock
 ):
@@ -385,12 +358,6 @@ def test_the_same_address_again_is_the_same_device_and_keeps_its_secret(owner, h
     assert again["id"] == made["id"] and again["role"] == "always" and "secret" not in again
     (kept,) = database.run("SELECT auth FROM device").fetchone()
     assert kept == made["secret"]
-
-
-def test_an_address_is_each_accounts_own(service, owner, pro, receiver, hook):
-    made = hook()
-    assert add_webhook(pro, f"{receiver.origin}/hook")["id"] != made["id"]
-    assert pro.delete(f"/devices/{made['id']}").status_code == 404
 
 
 def test_a_snoozed_notification_goes_to_no_fallback_and_begins_anew_at_its_end(

@@ -29,15 +29,6 @@ def delete(caller, notification_id):
 # --- one notification ---------------------------------------------------------------------------------------
 
 
-def test_a_deleted_notification_is_gone_from_the_history_and_counters_keep_it(owner):
-    first, second = (owner.send().json["notification"]["id"] for _ in range(2))
-    answer = delete(owner, first)
-    assert (answer.status_code, answer.json) == (200, {"ok": True})
-    assert [row["id"] for row in owner.listed()] == [second]
-    stats = owner.get("/stats").json["stats"]
-    assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
-
-
 def test_a_deleted_held_notification_is_not_pushed(service, owner, browser, passes):
     hook = service.alert("--frequency", "15m")
     first, _ = (hook.post({"message": message}).json["notificationId"] for message in "ab")

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.support.accounts import PRO, account_set
+from tests.support.accounts import account_set
 from tests.support.devices import subscribe
-from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.holding import MORNING, digest_of, happens, held, shown, statuses
 from tests.support.times import DAY_S, HOUR_S
 
 MORE = re.compile(r"… and ([0-9]+) more")
@@ -72,16 +72,6 @@ def test_a_digest_is_not_in_the_history_or_in_any_counter(service, owner, browse
     assert owner.get("/stats").json["stats"]["notificationsThisMonth"] == 3
 
 
-def test_each_account_has_its_own_digest(service, owner, pro, browser, push_service, night, morning):
-    account_set(service, "--quiet-hours", QUIET, email=PRO)
-    other = subscribe(pro, push_service)
-    held(service.alert(), "a", "b")
-    held(service.alert(email=PRO), "c", "d")
-    morning()
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
-    assert shown(other) == [digest_of("Backups: c", "Backups: d")]
-
-
 def test_after_quiet_hours_an_event_is_pushed_at_once_and_not_with_the_digest(service, browser, night, until, works):
     hook = service.alert()
     held(hook, "a", "b")
@@ -126,15 +116,6 @@ def test_a_line_that_was_shortened_ends_with_an_ellipsis(service, browser, night
     morning()
     line = check_digest(browser, 2)[0]
     assert line == "Disk: " + "x" * length or re.fullmatch("Disk: x{100,}…", line)
-
-
-def test_a_long_title_is_shortened_too(service, browser, night, morning):
-    hook = service.alert()
-    for number in range(3):
-        hook.post({"title": f"{number}" + "t" * 2_000, "message": "b" * 10_000})
-    morning()
-    lines = check_digest(browser, 3)
-    assert [line[0] for line in lines] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("text", ["x", "漢😀" * 300])

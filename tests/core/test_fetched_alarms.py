@@ -116,15 +116,6 @@ def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, a
     assert owner.get(f"/notifications/{id_}").json["notification"]["repeats"] == 2
 
 
-def test_a_phone_that_polls_gets_each_repeat_once(owner, android, alarm, moved_clock):
-    id_ = alarm()
-    assert [message["id"] for message in android.poll()] == [id_]
-    assert android.poll() == []
-    repeat(owner, moved_clock)
-    assert [message["id"] for message in android.poll()] == [f"{id_}-1"]
-    assert android.poll() == []
-
-
 def test_a_polling_phone_gets_a_repeat_of_a_notification_older_than_its_last_message(
     owner, android, alarm, moved_clock
 ):
@@ -172,15 +163,6 @@ def test_a_phone_that_has_an_acknowledged_alarm_does_not_get_it_again(owner, and
     assert [message["id"] for message in other.poll()][1:] == [f"{id_}-a"]
     assert other.messages(f"since={id_}-a") == []
     assert other.bodies(f"since={id_}")[0] == "in between"
-
-
-def test_a_new_stream_gets_a_repeating_alarm_with_its_next_repeat(owner, android, alarm, moved_clock):
-    id_ = alarm()
-    android.poll()
-    stream = Stream(android)
-    assert stream.new() == []
-    repeat(owner, moved_clock)
-    assert [message["id"] for message in stream.new()] == [f"{id_}-1"]
 
 
 def test_a_repeat_reaches_a_phone_that_was_added_later(owner, alarm, moved_clock):

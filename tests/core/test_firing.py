@@ -50,14 +50,6 @@ def test_a_value_makes_a_rule_fire_or_resolve(service, owner, condition, fires, 
             assert rule.state == "ok"
 
 
-def test_a_rule_is_ok_without_values_and_while_values_do_not_meet_it(owner, rule, passes):
-    passes(HOUR_S)
-    rule.sends(50)
-    rule.sends(90)
-    passes(HOUR_S)
-    assert (rule.state, rule.listed["firingSince"], told(owner)) == ("ok", None, [])
-
-
 def test_a_rule_fires_once_and_names_the_value_the_rule_and_the_project(owner, rule, passes, moved_clock):
     rule.sends(95)
     since = moved_clock.ms

@@ -361,12 +361,6 @@ def test_a_picture_comes_with_a_copy_and_goes_with_it(service, owner, bob, phone
     assert service.client.get(paths[1]).status_code == 404
 
 
-def test_an_idempotency_key_makes_no_second_copy(owner, bob):
-    for _ in range(2):
-        owner.send("t", "b", headers={"Idempotency-Key": "k"})
-    assert len(bob.listed()) == 1
-
-
 def test_a_followers_ntfy_app_gets_it_under_its_own_topic(service, owner, hook, bob):
     topic = bob.post("/devices", {"kind": "ntfy", "name": "app"}).json["device"]["topic"]
     hook.post({"t": "a", "b": "for the app"})

@@ -5,8 +5,6 @@ import pytest
 from core import answers
 from core.buttons import token_of
 from models import Account
-from store import notifications
-from store.copies import group
 from tests.support.alarms import bodies, detail, ring, send_at
 from tests.support.assistants import call
 from tests.support.followers import follow, follower
@@ -190,25 +188,9 @@ def test_who_is_passed_over_has_his_earlier_one_ended(household, service, owner)
     assert "replacedBy" not in detail(household.callers["bob"], ids["bob"])
 
 
-def test_one_that_resolves_ends_the_repeats_of_all(household, service, owner, moved_clock):
-    hook = service.alert("--tag", "{{ id }}", "--resolved-when", "state = ok", "--priority", "urgent")
-    hook.set("--repeat-urgent")
-    follow(owner, household.callers["bob"], "bob@example.org", "alert", hook.id)
-    hook.post({"message": "bad", "id": "7"})
-    one = household.callers["bob"].listed()[0]["id"]
-    assert detail(household.callers["bob"], one)["acknowledge"]["state"] == "waiting"
-    hook.post({"message": "good", "id": "7", "state": "ok"})
-    assert detail(household.callers["bob"], one)["acknowledge"]["state"] == "cancelled"
-
-
 def test_an_assistants_question_gets_the_first_answer_of_anybody(household, service, owner):
     service.work()
     sent = call(owner, "ask", {"question": "Deploy?", "answers": ["Yes", "No"]})["structuredContent"]["notification"]
     press(household, "cleo", household.ids()["cleo"], 1)
     given = call(owner, "get_notification", {"id": sent["id"]})["structuredContent"]["notification"]["answer"]
     assert (given["label"], given["by"], given["device"]) == ("No", "cleo@example.org", None)
-
-
-def test_without_followers_a_group_is_one(service, owner):
-    seq = notifications.find_seq(1, owner.send().json["notification"]["id"])
-    assert [one.seq for one in group([seq])] == [seq]

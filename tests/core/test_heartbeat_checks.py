@@ -115,12 +115,6 @@ def test_a_heartbeat_paused_while_down_is_down_when_resumed_until_it_succeeds(ow
     assert beat.state == "up"
 
 
-def test_a_never_pinged_heartbeat_is_new_when_resumed(beat):
-    beat.run("pause", beat.id)
-    beat.run("resume", beat.id)
-    assert beat.state == "new"
-
-
 def test_a_changed_period_counts_from_the_change(beat, passes, moved_clock):
     beat.ping()
     passes(HOUR_S)

@@ -2,10 +2,6 @@
 
 import pytest
 
-from core import digests
-from models import Account
-from store import held_notifications
-from tests.support.accounts import OWNER
 from tests.support.holding import digest_of, shown, statuses
 from tests.support.rows import each
 from tests.support.times import MINUTE_S
@@ -88,21 +84,3 @@ def test_a_release_goes_to_the_devices_that_accept_its_priority(
     morning()
     assert len(browser.messages) == 1 and len(proud.messages) == (max(levels) >= 4)
     assert set(statuses(owner).values()) == {"delivered"}
-
-
-@pytest.mark.parametrize("frequency", ["instant", "1d"])
-@pytest.mark.parametrize("in_quiet_hours", [(), (PASSES,), (IGNORES,)])
-def test_the_pages_show_the_true_time_of_release(
-    service, owner, browser, night, moved_clock, frequency, in_quiet_hours, passes
-):
-    hook = service.alert(*FIELDS, "--frequency", frequency, *in_quiet_hours)
-    for level in (2, 3, 4, 5):
-        post(hook, f"{level}", level)
-    account_seq = Account.find(OWNER).seq
-    for at in digests.releases(held_notifications.of_account(account_seq), moved_clock.ms):
-        before = held_notifications.count()
-        passes((at - 1 - moved_clock.ms) / 1000)
-        assert held_notifications.count() == before
-        passes(0.001)
-        assert held_notifications.count() < before
-    assert held_notifications.count() == 0

@@ -9,20 +9,6 @@ from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 # Holding
 
 
-def test_a_held_event_is_in_the_history_at_once(service, owner, night, moved_clock):
-    (held_id,) = held(service.alert(), "a")
-    assert owner.listed() == [
-        {"id": held_id, "title": "MCP - Backups", "body": "a", "status": "held", "createdAt": moved_clock.ms}
-    ]
-
-
-def test_a_held_event_is_counted_when_it_happens(service, owner, night, moved_clock):
-    held(service.alert(), "a", "b")
-    stats, (alert,) = owner.get("/stats").json["stats"], owner.get("/alerts").json["alerts"]
-    assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
-    assert (alert["notificationCount"], alert["lastTriggeredAt"]) == (2, moved_clock.ms)
-
-
 def test_a_held_notification_keeps_its_text_when_the_template_changes(service, owner, browser, night, morning):
     hook = service.alert("--title", "before {{ message }}")
     held(hook, "a")

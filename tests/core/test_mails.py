@@ -10,7 +10,6 @@ from tests.support.accounts import OWNER
 from tests.support.alarms import acknowledge, detail, every, ring
 from tests.support.channels import add_mail_address, add_webhook, confirm_path, confirmed, device, mail_service
 from tests.support.pages import signed_in
-from tests.support.push_service import Answer
 from tests.support.rows import each
 from tests.support.webhooks import at_once
 
@@ -93,15 +92,6 @@ def test_a_removed_address_gets_no_confirmation(service, owner, mail_server):
 
 
 # Roles
-
-
-def test_an_address_is_mailed_what_no_phone_took(service, owner, mail_server, browser, passes):
-    confirmed(service, owner, mail_server, afterS=60)
-    mail_server.got.clear()
-    browser.answers[:] = [Answer(503) for _ in range(9)]
-    owner.post("/notifications/send", {"title": "Disk", "body": "full", "priority": 5})
-    passes(61)
-    assert subjects(mail_server) == ["MCP - Disk"]
 
 
 def test_a_repeat_is_mailed_again_and_acknowledged_is_not(service, owner, mail_server, address, passes):

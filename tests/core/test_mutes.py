@@ -7,7 +7,7 @@ from models import Account
 from store.database import run
 from store.senders import Owner
 from tests.support.accounts import OWNER
-from tests.support.alarms import acknowledge, bodies, detail, ring, rung, send_at
+from tests.support.alarms import acknowledge, bodies, detail, ring, send_at
 from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
@@ -119,14 +119,6 @@ def test_the_history_is_stronger_than_quiet_hours_and_digests(service, owner, br
     assert hook.post({"message": "a"}).json["status"] == "delivered"
     passes(12 * HOUR_S)
     assert browser.pushes == []
-
-
-def test_what_a_mute_keeps_to_the_history_does_not_repeat_either(owner, browser, passes):
-    mute(owner, mode="history", for_s=2 * MINUTE_S, urgentPasses=False)
-    id_ = ring(owner, every_s=60)
-    for _ in range(4):
-        passes(MINUTE_S)
-    assert (browser.pushes, rung(owner, id_)) == ([], ("expired", 0))
 
 
 @pytest.mark.parametrize("had", [0, 1])

@@ -63,24 +63,6 @@ def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock)
     assert stored(service) == [newer]
 
 
-def test_a_greater_plan_keeps_what_was_not_removed_yet(service, owner, moved_clock):
-    first = sent(owner)
-    moved_clock.advance(29 * DAY_S)
-    account_set(service, "--plan", "pro")
-    every(service, moved_clock, 2 * DAY_S)
-    assert stored(service) == [first] == [row["id"] for row in owner.listed()]
-
-
-@pytest.mark.parametrize("status, left", [(201, "delivered"), (410, "failed")])
-def test_deliveries_are_removed_with_their_notification(service, owner, browser, newer, status, left):
-    browser.then(status)
-    assert owner.send().json["notification"]["status"] == left
-    assert len(query(service, "SELECT * FROM delivery")) == 1
-    kept = newer()
-    service.work()
-    assert (stored(service), query(service, "SELECT * FROM delivery")) == ([kept], [])
-
-
 def test_more_old_rows_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):
     sent(owner)
     copy_first_row(service, 1_299, every_ms=1_000)

@@ -166,22 +166,6 @@ def test_what_no_device_has_got_in_a_digest_and_is_done_with_by_then_has_failed(
     assert statuses(owner)["a"] == "failed"
 
 
-def test_what_one_device_got_in_a_digest_stays_delivered(service, owner, browser, push_service, passes):
-    mute(owner, for_s=60)
-    ids, late = (send(owner, "a"), send(owner, "b")), subscribe(owner, push_service).then(503)
-    passes(60)
-    snoozed = snooze(owner, ids[0])
-    assert (snoozed["status"], [one["status"] for one in snoozed["deliveries"]]) == (
-        "delivered",
-        ["delivered", "failed"],
-    )
-    passes(MINUTE_S)
-    assert (bodies(browser), bodies(late)) == (["Backup: a\nBackup: b"], ["Backup: b"])
-    acknowledge(owner, ids[0])
-    passes(HOUR_S)
-    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
-
-
 @pytest.mark.parametrize("end", ["acknowledged", "answered", "replaced"])
 def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, passes, end):
     browser.then(503)
@@ -196,15 +180,6 @@ def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, 
         send(owner, "newer", tag="t")
     passes(HOUR_S)
     assert detail(owner, id_)["status"] == "failed"
-
-
-def test_one_that_came_in_a_digest_comes_as_itself(service, owner, browser, night, works_at):
-    ids = held(service.alert(), "a", "b")
-    works_at("2026-11-22T07:00")
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
-    snooze(owner, ids[0])
-    works_at("2026-11-22T08:00")
-    assert shown(browser)[1:] == [("MCP - Backups", "a")] and statuses(owner) == {"a": "delivered", "b": "delivered"}
 
 
 def test_its_buttons_work_when_it_comes_again_a_week_later(service, owner, browser, passes):
@@ -252,14 +227,6 @@ def test_repeats_end_until_then_and_begin_anew(owner, browser, passes):
     assert len(browser.pushes) == 3
     passes(60)
     assert rung(owner, id_) == ("waiting", 2) and len(browser.pushes) == 4
-
-
-def test_it_is_acknowledged_on_the_other_devices_while_it_is_snoozed(owner, browser, passes):
-    id_ = ring(owner)
-    snooze(owner, id_)
-    acknowledge(owner, id_)
-    passes(1)
-    assert bodies(browser)[-1] == "Acknowledged."
 
 
 def test_one_that_repeats_and_has_expired_by_then_is_over_and_makes_room(owner, browser, passes, moved_clock):
