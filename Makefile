@@ -27,8 +27,8 @@ test: .venv/installed-dev ## run all tests
 # What touches data, on PostgreSQL. The other tests parse, look at pages and processes, or have rules in Python about
 # what these write with the same statements: they run on SQLite alone.
 OF_DATA := tests/store/test_migrations_postgresql.py \
-  $(addprefix tests/core/test_,alarms.py buttons.py channels.py clock_steps.py deletion.py digest_crashes.py \
-  doctor.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py \
+  $(addprefix tests/core/test_,alarms.py buttons.py channels.py deletion.py digest_crashes.py \
+  doctor.py downtime.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py \
   followers.py for_all.py heartbeat_checks.py held_by_priority.py holding.py maintenance.py mutes.py ntfy_wakeup.py people.py \
   pictures.py pruning.py quiet_devices.py quiet_page.py quiet_properties.py races.py repeating_events.py replaced_while_held.py scheduled.py snoozes.py \
   server_secret.py while_pushed.py) \
