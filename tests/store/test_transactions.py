@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import peewee
 import pytest
@@ -136,26 +137,16 @@ def test_others_go_on_during_a_commit_if_the_one_before_was_slow(opened, monkeyp
 
 
 def test_others_go_on_while_a_thread_waits_to_write_and_a_long_request_keeps_its_turn(opened, monkeypatch):
-    made_way, is_held = threading.Event(), threading.Event()
+    made_way, commit = threading.Event(), sqlite_writer.Commit()
     monkeypatch.setattr(engine, "pass_on", made_way.set)
-    commit = sqlite_writer.Commit()
-    ends = threading.Thread(target=lambda: made_way.wait(10) and commit.end(None))
-    ends.start()
-    assert commit.failure() is None and made_way.is_set()
-    ends.join()
-    made_way.clear()
-
-    def hold(n):
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(lambda: (made_way.wait(10), commit.end(None)))
+        assert commit.failure() is None and made_way.is_set()
+        made_way.clear()
         with sqlite._writer.turn:
-            is_held.set()
+            writing = thread.submit(server_notes.try_writing)
             assert made_way.wait(10)
-
-    def write(n):
-        assert is_held.wait(10)
-        with database.transaction(database.EVERYBODY):
-            put(n)
-
-    assert in_threads(2, lambda n: hold(n) if n == 0 else write(n)) == []
+        writing.result()
 
 
 def test_a_commit_is_left_to_those_that_wait_to_write_only_for_a_moment(opened, moved_clock):
@@ -305,24 +296,10 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
 
 def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
     monkeypatch.setattr(sqlite_writer, "MAX_TURN_WAITS", 2)
-    holds, refused = threading.Event(), threading.Event()
-
-    def work(n):
-        if n == 0:
-            with database.transaction(database.EVERYBODY):
-                holds.set()
-                refused.wait(10)
-                put(n)
-        else:
-            holds.wait(10)
-            try:
-                with database.transaction(database.EVERYBODY):
-                    put(n)
-            finally:
-                refused.set()
-
-    assert [type(fault) for fault in in_threads(2, work)] == [database.WriteFailed]
-    assert look(opened, "SELECT name FROM server_key") == [("0",)]
+    monkeypatch.setattr(engine, "make_way", iter([None] * 2).__next__)  # it waits no third time
+    with sqlite._writer.turn, pytest.raises(database.WriteFailed):
+        server_notes.try_writing()
+    server_notes.try_writing()
 
 
 def test_threads_queued_behind_a_blocked_writer_are_refused_too(file, impatient, monkeypatch):
