@@ -8,7 +8,7 @@ from models import Account
 from process.clock import DAY_MS, MINUTE_MS
 from store import key_limits
 from store.database import transaction
-from store.key_limits import FULL, READ, SEND, Ending
+from store.key_limits import FULL, READ, SEND
 from store.senders import Owner
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content, checked_time
@@ -30,21 +30,16 @@ def limits(scope: str, expires_at: Any, now: int, field: str) -> dict[str, Any]:
 
 
 def look_at_ends(now: int) -> bool:
-    """Tell owners of keys that expire within seven days, and revoke those that have; whether more are left."""
+    """Tell owners once of keys that expire within seven days, revoke those that have; whether more are left."""
     ending = key_limits.untold(now=now, before=TOLD_BEFORE_MS, limit=MOST_AT_ONCE)
     for key in ending:
-        _tell(key, now)
+        with transaction(key.account_seq):
+            account = Account.with_seq(key.account_seq)
+            if account and key_limits.note_told(key.seq):
+                at = local_time.near_time(key.expires_at, account.time_zone, now)
+                body = f"The key {key.preview}… stops working {at}. Programs that use it need a new one."
+                content = Content(f"API key expires soon: {key.name}", body, priority=LOW_PRIORITY)
+                recording.tell(Owner.of(account), content, now)
     expired = key_limits.expired(now, MOST_AT_ONCE)
     for_each_account(expired, lambda account_seq, seqs: key_limits.revoke(seqs))
     return MOST_AT_ONCE in (len(ending), len(expired))
-
-
-def _tell(key: Ending, now: int) -> None:
-    """Notify the owner, once, of a key that expires soon."""
-    with transaction(key.account_seq):
-        account = Account.with_seq(key.account_seq)
-        if account and key_limits.note_told(key.seq):
-            at = local_time.near_time(key.expires_at, account.time_zone, now)
-            body = f"The key {key.preview}… stops working {at}. Programs that use it need a new one."
-            content = Content(f"API key expires soon: {key.name}", body, priority=LOW_PRIORITY)
-            recording.tell(Owner.of(account), content, now)

@@ -12,7 +12,6 @@ from models import Account, Alert, Device
 from store import alarms, buttons, custom_metrics, heartbeats, key_limits, notification_days
 from store import metric_rules as stored_rules
 from store.heartbeats import Beat
-from store.key_limits import Ending
 from store.metric_rules import Rule
 from store.senders import find_receivers
 from wire.notification import bare
@@ -79,10 +78,8 @@ def needs(account: Account, watched: Watched, is_secure: bool, now: int) -> list
     return in_order(
         (
             *_to_answer(account, now),
-            *_of_watches(watched, now),
-            *_of_alerts(account.seq),
+            *_of_watches(account.seq, watched, now),
             *_of_devices(account, watched),
-            *(_of_key(key, account, now) for key in key_limits.told(account.seq, now)),
             *_of_service(account, watched.devices, is_secure, now),
         )
     )
@@ -103,7 +100,7 @@ def _to_answer(account: Account, now: int) -> Iterator[Need]:
         yield Need("question", bare(one.title), "", "It waits for an answer", one.created_at, (one.id,))
 
 
-def _of_watches(watched: Watched, now: int) -> Iterator[Need]:
+def _of_watches(account_seq: int, watched: Watched, now: int) -> Iterator[Need]:
     for beat in watched.beats:
         if beat.state == "down":
             yield Need("heartbeat", beat.name, "is down", why_down(beat), beat.down_since, (beat.id,))
@@ -116,6 +113,9 @@ def _of_watches(watched: Watched, now: int) -> Iterator[Need]:
             said = "is silent" if is_silent else f"is {metric_rules.measured_text(newest[0].value, unit)}"
             why = f"Rule “{metric_rules.rule_words(rule, unit)}” firing"
             yield Need("rule", metric_rules.metric_title(rule), said, why, rule.changed_at, ids)
+    for alert in Alert.of_account(account_seq):
+        if alert.paused_at:
+            yield Need("alert", alert.name, "is paused", "It got too many requests", alert.paused_at, (alert.id,))
 
 
 def why_down(beat: Beat) -> str:
@@ -124,12 +124,6 @@ def why_down(beat: Beat) -> str:
     if newest is None or newest.kind != "fail":
         return "No ping came in time"
     return "Failed" if newest.exit_code is None else f"Failed with exit code {newest.exit_code}"
-
-
-def _of_alerts(account_seq: int) -> Iterator[Need]:
-    for alert in Alert.of_account(account_seq):
-        if alert.paused_at:
-            yield Need("alert", alert.name, "is paused", "It got too many requests", alert.paused_at, (alert.id,))
 
 
 def _of_devices(account: Account, watched: Watched) -> Iterator[Need]:
@@ -144,11 +138,6 @@ def _of_devices(account: Account, watched: Watched) -> Iterator[Need]:
             why, key = "Added with the API key", device.api_key.name
             gets = "gets your notifications" if device.confirm_by is None else "is not confirmed yet"
             yield Need("new device", device.name, gets, why, device.created_at, key=key)
-
-
-def _of_key(key: Ending, account: Account, now: int) -> Need:
-    ends = local_time.near_time(key.expires_at, account.time_zone, now)
-    return Need("key", key.name, "expires soon", f"Programs with this key stop working {ends}")
 
 
 def _of_service(account: Account, devices: list[Device], is_secure: bool, now: int) -> Iterator[Need]:
@@ -166,3 +155,6 @@ def _of_service(account: Account, devices: list[Device], is_secure: bool, now: i
         yield Need("proxy", "", "The list of trusted proxies needs a correction", proxy)
     if not is_secure:
         yield Need("https", "", "Phones and other computers need https", "This page uses http.")
+    for key in key_limits.told(account.seq, now):
+        ends = local_time.near_time(key.expires_at, account.time_zone, now)
+        yield Need("key", key.name, "expires soon", f"Programs with this key stop working {ends}")

@@ -61,7 +61,9 @@ class Cards:
         elif isinstance(part, dict):
             fields = {key.lower(): value for key, value in part.items()}
             kind = str(fields.get("type", "")).lower()
-            self._note_picture(fields)
+            for name in SHOWN:
+                value = fields.get(name)
+                self.image = self.image or image_address(value.get("url") if isinstance(value, dict) else value)
             if kind not in PICTURES:
                 self._read_fields(fields, kind, depth + 1, is_shown and kind not in BUTTONS)
 
@@ -105,11 +107,6 @@ class Cards:
 
     def _note(self, url: Any) -> None:
         self.url = self.url or web_address(url)
-
-    def _note_picture(self, fields: dict[str, Any]) -> None:
-        for name in SHOWN:
-            value = fields.get(name)
-            self.image = self.image or image_address(value.get("url") if isinstance(value, dict) else value)
 
     def plain(self, text: str) -> str:
         """The text without its markup, as long as a body may be; its first link is noted."""

@@ -50,13 +50,9 @@ def _moment(words: str, zone: str, now: int) -> int | None:
         return int(words) * 1_000
     if parts := list(DURATION.finditer(words := words.removeprefix("in "))):
         is_all = not DURATION.sub("", words)
-        return now + round(sum(map(_length_ms, parts))) if is_all else None
+        lengths = [(NUMBERS.get(one["word"]) or float(one["number"])) * UNITS_MS[one["unit"][0]] for one in parts]
+        return now + round(sum(lengths)) if is_all else None
     return _time_of_day(words, zone, now)
-
-
-def _length_ms(part: re.Match[str]) -> float:
-    number = NUMBERS[part["word"]] if part["word"] else float(part["number"])
-    return number * UNITS_MS[part["unit"][0]]
 
 
 def _time_of_day(words: str, zone: str, now: int) -> int | None:

@@ -24,14 +24,11 @@ def mail_links(now: int) -> None:
     """Mail the links that were asked for."""
     for _ in range(len(_asked)):
         account = Account.find(_asked.popleft())
-        if account and account.disabled_at is None and account.invited_until is None and mails.can_mail():
-            _mail_link(account, now)
-
-
-def _mail_link(account: Account, now: int) -> None:
-    name, token = mails.new_link()
-    with transaction(account.seq):
-        if mail_limits.take(account.seq, None, now):
-            OneTimeLink.end_expired(account.seq, now)
-            OneTimeLink.put(sha256_of(token), account.seq, now + mails.LINK_LIVES_MS["password"])
-            mails.add(account.seq, "password", now, detail=name)
+        if account is None or (account.disabled_at, account.invited_until) != (None, None) or not mails.can_mail():
+            continue
+        name, token = mails.new_link()
+        with transaction(account.seq):
+            if mail_limits.take(account.seq, None, now):
+                OneTimeLink.end_expired(account.seq, now)
+                OneTimeLink.put(sha256_of(token), account.seq, now + mails.LINK_LIVES_MS["password"])
+                mails.add(account.seq, "password", now, detail=name)

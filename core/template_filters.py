@@ -276,16 +276,10 @@ def _replace(value: Any, argument: Argument, work: Work) -> str:
     return text.replace(old, new)
 
 
-def _append(value: Any, argument: Argument, work: Work) -> str:
-    """The text with the argument after it; nothing for a blank text, so that an optional part leaves no gap."""
-    after, text = _text_argument(argument), work.text(value)
-    return text + after if text.strip() else ""
-
-
-def _prepend(value: Any, argument: Argument, work: Work) -> str:
-    """The text with the argument before it; nothing for a blank text."""
-    before, text = _text_argument(argument), work.text(value)
-    return before + text if text.strip() else ""
+def _between(before: str, value: Any, after: str, work: Work) -> str:
+    """The text with these around it; nothing for a blank text, so that an optional part leaves no gap."""
+    text = work.text(value)
+    return before + text + after if text.strip() else ""
 
 
 def _translate(value: Any, argument: Argument, work: Work) -> Any:
@@ -349,8 +343,8 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "date": _date,
     "where": _where,
     "replace": _replace,
-    "append": _append,
-    "prepend": _prepend,
+    "append": lambda value, argument, work: _between("", value, _text_argument(argument), work),
+    "prepend": lambda value, argument, work: _between(_text_argument(argument), value, "", work),
     "translate": _translate,
     "hash": _bare(_hash),
     "parse_json": _parse_json,
