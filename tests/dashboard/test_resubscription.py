@@ -73,27 +73,12 @@ def test_a_new_token_voids_the_one_before(service, owner, push_service):
     assert [resync(service, token, browser).status_code for token in (first, second)] == [401, 200]
 
 
-def test_a_browser_that_has_its_token_keeps_it(service, owner, push_service):
-    browser = push_service.browser()
-    token = given_token(owner, browser)
-    assert owner.enable(browser, only_known=True, token=token).json["token"] is None
-    assert resync(service, token, browser).status_code == 200
-
-
 def test_the_token_of_a_removed_device_is_void(service, owner, push_service):
     token = given_token(owner, push_service.browser())
     owner.post(f"/app/devices/{only_id(service)}/remove")
     before = everything()
     assert resync(service, token, push_service.browser()).status_code == 401
     assert everything() == before
-
-
-def test_the_token_of_a_dead_device_is_void(service, owner, push_service):
-    browser = push_service.browser()
-    token = given_token(owner, browser)
-    browser.then(410)
-    service.caller().send()
-    assert resync(service, token, push_service.browser()).status_code == 401
 
 
 @each("token", [None, "", "x", "A" * 43, "A" * 42, "A" * 44, "sk_test_" + "0" * 48, "é" * 43])
