@@ -55,10 +55,10 @@ def show_alert(alert_id: str) -> Page:
     return tabs[shown_tab(alert)](alert)
 
 
-def _settings_tab(alert: Alert, typed: dict[str, Any] | None = None, problem: Problem | None = None) -> str:
-    """The part of the page; `typed` texts, if given, replace the saved settings."""
-    settings: Any = typed or alert
-    chosen = typed["icon"] if typed else page.icon(alert.icon)
+def _settings_tab(alert: Alert, problem: Problem | None = None) -> str:
+    """The part of the page, with the saved settings or, if these were refused, with those of the form."""
+    settings: Any = request.form if problem else alert
+    chosen = request.form.get("icon", "") if problem else page.icon(alert.icon)
     return render(
         alert,
         "settings",
@@ -66,7 +66,7 @@ def _settings_tab(alert: Alert, typed: dict[str, Any] | None = None, problem: Pr
         problem=problem,
         chosen=chosen,
         icons=[page.icon(chosen), *sorted(ICONS - {page.icon(chosen)})],
-        in_quiet_hours=typed["quiet_hours"] if typed else alerts.quiet_hours_word(alert),
+        in_quiet_hours=request.form.get("quiet_hours") if problem else alerts.quiet_hours_word(alert),
         quiet_hours=QUIET_HOURS,
         frequencies=FREQUENCIES,
     )
@@ -81,8 +81,7 @@ def save_settings(alert_id: str) -> Page:
         changed = settings | alerts.QUIET_HOURS[checked_choice(in_quiet_hours, "quiet_hours", QUIET_HOURS)]
         alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
-        alert, typed = alerts.find_alert(current().account.seq, alert_id), settings | {"quiet_hours": in_quiet_hours}
-        return _settings_tab(alert, typed, Problem.of(refused)), 422
+        return _settings_tab(alerts.find_alert(current().account.seq, alert_id), Problem.of(refused)), 422
     return back_to(alert_id, "Saved.", "settings")
 
 
