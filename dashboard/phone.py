@@ -87,13 +87,12 @@ def send_code(code: str) -> Page:
 
 def send_typed_code() -> Page:
     """POST /app/phone: as `send_code`, with a typed code."""
-    code = request.form.get("code", "")
     try:
-        return send_code(phone_links.cleaned(code))
+        return send_code(phone_links.cleaned(request.form.get("code", "")))
     except Refused as refused:
         if refused.status not in (404, 409):
             raise
-        return _asking_page("none", code=code, problem=Problem(refused.message, "code")), 422
+        return _asking_page("none", problem=Problem(refused.message, "code")), 422
 
 
 def show_phone() -> Page:
@@ -108,9 +107,9 @@ def show_phone() -> Page:
     return _asking_page(state, number=link.number if link else "")
 
 
-def _asking_page(state: str, number: str = "", code: str = "", problem: Problem | None = None) -> str:
+def _asking_page(state: str, number: str = "", problem: Problem | None = None) -> str:
     waiting = state in WAITING and state
-    return render_template("phone.html", state=state, number=number, code=code, problem=problem, waiting=waiting)
+    return render_template("phone.html", state=state, number=number, problem=problem, waiting=waiting)
 
 
 def show_this_device() -> Page:

@@ -38,18 +38,16 @@ def finish_setup(token: str) -> Page:
     return redirect(READY_PAGE if is_new else guards.HOME, 303)
 
 
-def show_sign_in() -> str:
+def show_sign_in(problem: Problem | None = None) -> str:
     """GET /app/login."""
-    return render_template("login.html", email="", is_new=not Account.exists(), can_mail=mails.can_mail())
+    return render_template("login.html", is_new=not Account.exists(), can_mail=mails.can_mail(), problem=problem)
 
 
 def sign_in() -> Page:
     """POST /app/login: signs in and redirects to the page that was asked for."""
-    email, password = request.form.get("email", ""), request.form.get("password", "")
-    account = with_password(email, password)
+    account = with_password(request.form.get("email", ""), request.form.get("password", ""))
     if account is None:
-        problem = Problem("Wrong e-mail or password.", "password")
-        return render_template("login.html", email=email, problem=problem, can_mail=mails.can_mail()), 422
+        return show_sign_in(Problem("Wrong e-mail or password.", "password")), 422
     guards.begin_session(account)
     return redirect(page.asked_for("next", guards.HOME), 303)
 
