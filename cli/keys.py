@@ -27,7 +27,7 @@ def create_key(owner: Account, name: str, scope: str, expires: str | None) -> No
     now = clock.now_ms()
     life_s = expires and seconds_of(expires, "expires", MIN_LIFE_MS // 1000, MAX_LIFE_MS // 1000)
     limits = api_keys.limits(scope, now + life_s * 1000 if life_s else None, now, "expires")
-    _, full_key = accounts.create_key(owner.seq, name, now, is_distinct=True, limits=limits)
+    _, full_key = accounts.create_key(owner.seq, name, now, limits=limits)
     click.echo(full_key)
 
 

@@ -25,3 +25,8 @@ def test_a_key_is_made_with_its_scope_and_expiry_which_the_list_then_shows(owned
     owned("key", "create", OWNER, "script", "--scope", "send", "--expires", "90d")
     ((*_, scope, expires),) = key_columns(owned)
     assert (scope, expires) == ("send", "2027-02-19T10:00:00Z")
+
+
+def test_a_script_that_runs_twice_makes_two_keys_of_one_name(owned):
+    assert len({owned("key", "create", OWNER, "script").stdout for _ in range(2)}) == 2
+    assert [name for _, _, name, *_ in key_columns(owned)] == ["script", "script"]
