@@ -36,6 +36,16 @@ def headless_shell(playwright, request):
     browser.close()
 
 
+@pytest.fixture(scope="package")
+def kept_context(headless_shell):
+    """A context whose first page stays open, so that the pages of tests come without a process of their own."""
+    context = headless_shell.new_context()
+    context.set_default_timeout(LIMIT_S * 1000)
+    context.new_page()
+    yield context
+    context.close()
+
+
 @pytest.fixture
 def make_site(tmp_path, push_service):
     """Makes a test's only service."""
@@ -100,9 +110,35 @@ def plain(open_page):
 
 
 @pytest.fixture
-def owners_page(open_page):
+def new_page(kept_context):
+    """Makes pages whose cookies are all that they leave behind: each test's site has a port of its own.
+
+    A test that moves a page's clock, or asks for a permission, needs a context of its own.
+    """
+
+    def make(cookie):
+        kept_context.add_cookies([cookie])
+        return kept_context.new_page()
+
+    yield make
+    for page in kept_context.pages[1:]:
+        page.close()
+    kept_context.set_offline(False)
+    kept_context.clear_cookies()
+
+
+@pytest.fixture
+def owners_page(site, new_page):
     """A page of a signed-in owner."""
-    return open_page()
+    return new_page(site.cookie())
+
+
+@pytest.fixture
+def page_with_clock(open_page):
+    """A page of a signed-in owner, whose clock the test moves."""
+    page = open_page()
+    page.clock.install()
+    return page
 
 
 @pytest.fixture
@@ -127,8 +163,6 @@ def full(make_site, push_service):
 
 
 @pytest.fixture
-def full_page(full, open_context):
+def full_page(full, new_page):
     """A page of the full account's owner."""
-    context = open_context()
-    context.add_cookies([full.cookie])
-    return context.new_page()
+    return new_page(full.cookie)

@@ -65,7 +65,9 @@ def test_the_live_preview_is_what_is_then_delivered(phone, on_phone, title, body
     assert pushed(phone)[-1] == shown
 
 
-def test_the_preview_is_requested_300_ms_after_the_last_key(alert):
+def test_the_preview_is_requested_300_ms_after_the_last_key(open_page, site):
+    alert = AlertPage(open_page(), site)
+    alert.receive()
     alert.page.clock.install(time=0)
     alert.page.reload()
     alert.page.clock.pause_at(3600)  # from now on the page's clock moves only by run_for

@@ -47,13 +47,12 @@ def test_a_new_alert_shows_a_grafana_event_as_a_formatted_notification(phone, si
     expect(page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 
-def test_a_waiting_page_shows_a_first_request_that_was_refused(owners_page, site):
-    owners_page.clock.install()
-    waiting = AlertPage(owners_page, site)
+def test_a_waiting_page_shows_a_first_request_that_was_refused(page_with_clock, site):
+    waiting = AlertPage(page_with_clock, site)
     with pytest.raises(urllib.error.HTTPError):
         post(waiting.address, b"{")
-    owners_page.clock.run_for(POLL_MS + 100)
-    expect(owners_page.get_by_text("Still waiting: the last request was refused with 400")).to_be_visible()
+    page_with_clock.clock.run_for(POLL_MS + 100)
+    expect(page_with_clock.get_by_text("Still waiting: the last request was refused with 400")).to_be_visible()
 
 
 def not_reloaded(page, payload_of=None):
@@ -67,15 +66,14 @@ def not_reloaded(page, payload_of=None):
     return page.evaluate("window.isSame === true")
 
 
-def test_a_waiting_page_does_not_reload_while_a_template_is_edited(owners_page, site):
-    owners_page.clock.install()
-    waiting = AlertPage(owners_page, site)
+def test_a_waiting_page_does_not_reload_while_a_template_is_edited(page_with_clock, site):
+    waiting = AlertPage(page_with_clock, site)
     waiting.title.fill("{{ host")
-    assert not_reloaded(owners_page, waiting)
+    assert not_reloaded(page_with_clock, waiting)
     expect(waiting.title).to_have_value("{{ host")
     waiting.title.fill("")
-    owners_page.clock.run_for(POLL_MS + 100)
-    expect(owners_page.get_by_text("Waiting for the first request")).to_have_count(0)
+    page_with_clock.clock.run_for(POLL_MS + 100)
+    expect(page_with_clock.get_by_text("Waiting for the first request")).to_have_count(0)
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing came", "restarted", "offline"])
@@ -96,15 +94,14 @@ def test_a_waiting_page_waits_on_until_the_first_request(phone, site, meanwhile)
     waiting.expect_shown("Disk", "root at 98 %")
 
 
-def test_a_waiting_page_does_not_send_its_test_twice(owners_page, site):
+def test_a_waiting_page_does_not_send_its_test_twice(page_with_clock, site):
     """The page that shows a draft answers a POST: to reload it would post the draft again."""
-    owners_page.clock.install()
-    waiting = AlertPage(owners_page, site)
+    waiting = AlertPage(page_with_clock, site)
     waiting.title.fill("{{ title | nothing }}")
-    owners_page.get_by_role("button", name="Send a test").click()
-    expect(owners_page.get_by_role("alert")).to_be_visible()
+    page_with_clock.get_by_role("button", name="Send a test").click()
+    expect(page_with_clock.get_by_role("alert")).to_be_visible()
     sent = site.count("POST", waiting.path)
-    not_reloaded(owners_page, waiting)
+    not_reloaded(page_with_clock, waiting)
     assert site.count("POST", waiting.path) == sent
     expect(waiting.title).to_have_value("{{ title | nothing }}")
 

@@ -105,9 +105,15 @@ def test_devices_do_not_jump_in_a_browser_that_gets_notifications(phone, width):
     assert jumps(phone.page) == []
 
 
-@pytest.mark.parametrize("rows, height", [(12, 500), (2, 1600)])  # a page that scrolls, and one too short for that
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
+@pytest.mark.parametrize(
+    "path, width, rows, height",  # the page scrolls, or is too short for that
+    [
+        ("/app/", 390, 12, 500),
+        ("/app/", 1280, 2, 1600),
+        ("/app/notifications", 390, 2, 1600),
+        ("/app/notifications", 1280, 12, 500),
+    ],
+)
 def test_home_and_history_do_not_jump_when_they_change_by_themselves(page, site, path, width, rows, height):
     page.add_init_script(OBSERVE)
     page.set_viewport_size({"width": width, "height": height})

@@ -11,10 +11,8 @@ from tests.support.browser import until
 
 
 @pytest.fixture
-def page(owners_page):
-    """The owner's page, whose clock the test moves."""
-    owners_page.clock.install()
-    return owners_page
+def page(page_with_clock):
+    return page_with_clock
 
 
 def rows(page):
