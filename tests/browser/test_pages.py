@@ -395,7 +395,7 @@ REFUSED = {  # the page that each stands on is named as in `full_pages`
     "key": Form("name", "keys", "Create key", {"name": " "}),
     "password": Form("current", "settings", "Change password", {"current": "wrong password", "new": PASSWORD}),
     "quiet hours": Form("end-0", "quiet", "Save", {"begin-0": "07:00", "end-0": "07:00"}),
-    "device": Form("token", "devices", "Add device", {"token": "short"}, "Add a native app by its token"),
+    "device": Form("token-token", "devices", "Add device", {"token-token": "short"}, "Add a native app by its token"),
     "ring": Form("later", "ring", "Ring", {"title": "W" * 200, "text": TEXTS[2], "later": "2020-01-01T00:00"}),
     "heartbeat": Form("grace", "new heartbeat", "Create heartbeat", {"name": LONG_NAME, "grace": "W" * 40}),
     "changed heartbeat": Form("period", "watch, editing", "Save", {"period": "W" * 40}),
