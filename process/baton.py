@@ -8,57 +8,87 @@ thread may go on without the baton, beside the one that has it. Must not know wh
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-Waiting = tuple[int, threading.Lock]  # a thread's id, and what it waits for until it has the baton
+from process.connections import Connection
+from process.turns import Turns
+
+MAX_AT_ONCE = 24  # that go before one that lets others go first: each may need a thread of its own
+
+
+class Waiting(NamedTuple):
+    """A thread that waits for the baton."""
+
+    thread: int
+    turn: threading.Lock  # released when it has the baton
+    due: int = 0  # if it lets others go first: how many pieces of work will have been begun when it goes on
 
 
 class Baton:
-    """The baton, the work that is ready for its holder, and the threads that wait for it.
+    """The baton, the work for its holder, and the threads that wait for it.
 
-    `wait` waits for work; each piece is a number. `start` starts a thread, which calls `take` again and
-    again; it returns False if there are enough.
+    Work is what `look` reports, which is done first, and requests, whose clients take turns. `look` waits for
+    something to report, unless there are requests; `wake` ends its waiting. `start` starts a thread, which calls
+    `take` again and again; it returns False if there are enough.
     """
 
-    def __init__(self, wait: Callable[[], Iterable[int]], start: Callable[[], bool]) -> None:
-        self.wait, self.start = wait, start
+    def __init__(
+        self, look: Callable[[bool], Iterable[int]], wake: Callable[[], object], start: Callable[[], bool]
+    ) -> None:
+        self.look, self.wake, self.start = look, wake, start
         self.lock = threading.Lock()
-        self.ready = deque[int]()
+        self.reported = deque[int]()
+        self.requests = Turns()
+        self.left = 0  # how many requests to begin before the next look
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
         self.behind = deque[Waiting]()  # those that let others go first, in their order
         self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
         self.is_idle = False  # while its holder waits for work
         self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
 
-    def take(self) -> int:
+    def take(self) -> int | Connection:
         """Wait for the baton, and take the next piece of work with it."""
         own = threading.get_ident()
         while True:
+            turn = None
             with self.lock:
                 self.holder = self.holder or own
-                if self.holder == own and self.ready:
-                    self.begun += 1
-                    return self.ready.popleft()
-                if is_idle := self.holder == own and not self.behind:
-                    self.is_idle = True
+                if self.holder == own and not self._is_due():
+                    if (piece := self._next()) is not None:
+                        return piece
+                    self.is_idle = not self.requests.number
                 else:  # `is_idle` stays: another thread may have the baton, and wait for work
                     turn = self._queue(self.resting)
                     if self.holder == own:
                         self._pass()
-            if is_idle:
-                found = self.wait()
-                with self.lock:
-                    self.ready.extend(found)
-                    self.is_idle, self.begun = False, self.begun + 1
-            else:
+            if turn:
                 turn.acquire()
+            else:
+                found = self.look(self.is_idle)
+                with self.lock:
+                    self.reported.extend(found)
+                    self.left, self.is_idle = MAX_AT_ONCE, False
+                    self.begun += 1
+
+    def put(self, connection: Connection) -> None:
+        """Have a connection served at its client's turn; any thread may call this."""
+        with self.lock:
+            self.requests.put(connection)
+            if self.is_idle:
+                self.wake()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is more work than what threads do already."""
+        return bool(self.reported or self.requests.number)
 
     def let_others(self) -> None:
-        """Let all that is ready by now go first; does nothing without the baton."""
+        """Let all that is ready by now, or enough of it, go first; does nothing without the baton."""
         own = threading.get_ident()
         with self.lock:
-            if self.holder != own or not (self.ready or self.behind):
+            if self.holder != own or not (self.has_work or self.behind):
                 return
-            turn = self._queue(self.behind)
+            turn = self._queue(self.behind, self.begun + MAX_AT_ONCE)
             self._pass()
         turn.acquire()
 
@@ -75,16 +105,32 @@ class Baton:
                 self._pass()
             self.begun_before = self.begun
 
-    def _queue(self, queue: deque[Waiting] | list[Waiting]) -> threading.Lock:
+    def _next(self) -> int | Connection | None:
+        """The next piece of work, or None if it is time to look for more."""
+        if self.reported:
+            piece: int | Connection = self.reported.popleft()
+        elif self.requests.number and self.left:
+            piece = self.requests.take()
+            self.left -= 1
+        else:
+            return None
+        self.begun += 1
+        return piece
+
+    def _is_due(self) -> bool:
+        """Whether one that let others go first has its turn."""
+        return bool(self.behind) and (self.behind[0].due <= self.begun or not self.has_work)
+
+    def _queue(self, queue: deque[Waiting] | list[Waiting], due: int = 0) -> threading.Lock:
         turn = threading.Lock()
         turn.acquire()
-        queue.append((threading.get_ident(), turn))
+        queue.append(Waiting(threading.get_ident(), turn, due))
         return turn
 
     def _pass(self) -> None:
-        """Give the baton to a thread without work, if there is work or nobody else; or to one that let others go."""
+        """Give the baton to a thread without work, or to one that let others go if that is due or nobody else is."""
         self.holder = 0
-        if self.ready or not self.behind:
+        if not self._is_due():
             if self.resting:
                 return self._give(self.resting.pop())
             if self.start():
@@ -94,5 +140,5 @@ class Baton:
         return None
 
     def _give(self, waiting: Waiting) -> None:
-        self.holder, turn = waiting
-        turn.release()
+        self.holder = waiting.thread
+        waiting.turn.release()

@@ -14,7 +14,6 @@ import select
 import signal
 import socket
 import threading
-from collections import deque
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
@@ -24,12 +23,13 @@ from process import clock, http_messages
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, environ_of, has_head, is_too_long
-from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
+from process.turns import LongTurns
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 READ_BYTES = 65_536
+ACCEPTED_AT_ONCE = 100
 KEPT_S = 0.02  # of processor time between two looks: a thread that is at the same request at both loses the baton
 LINGER_S = 10.0  # to go on reading what a client was still sending when it got its answer
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
@@ -40,7 +40,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
-# What a connection waits for (`Connection.state`); without one, a thread, the queue or `LongTurns` has it.
+# What a connection waits for (`Connection.state`); without one, a thread, the baton or `LongTurns` has it.
 SILENT = "its first request"
 KEPT = "another request"
 UNFINISHED = "the rest of a request"
@@ -56,7 +56,6 @@ class ThreadedWorker(Worker):
         super().__init__(*args, **kwargs)
         self.connections = set[Connection]()  # all that are open
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
-        self.queue = deque[Connection]()  # behind the others that are ready, with a byte in a pipe for each
         self.long = LongTurns()
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
@@ -69,9 +68,9 @@ class ThreadedWorker(Worker):
     def init_process(self) -> None:
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
-        self.poller, self.queue_pipe = Poller(), os.pipe()
-        self.poller.watch(self.queue_pipe[0])
-        self.baton = Baton(self.poller.wait, self._start_thread)
+        self.poller, self.wakes = Poller(), os.pipe()
+        self.poller.watch(self.wakes[0])
+        self.baton = Baton(self.poller.look, self._wake, self._start_thread)
         super().init_process()
 
     # --- the main thread ---
@@ -93,7 +92,7 @@ class ThreadedWorker(Worker):
         finally:
             self.is_over = True
             signal.setitimer(signal.ITIMER_PROF, 0)  # Python removes its handler before the process ends
-            os.write(self.queue_pipe[1], b"\0")  # wakes the thread that waits for work, which wakes the next
+            self._wake()  # the thread that waits for work, which wakes the next
 
     def _look_after(self, pause_s: float) -> None:
         """Pause; then tell the master that this worker is alive, and end connections whose time is over."""
@@ -142,6 +141,10 @@ class ThreadedWorker(Worker):
 
     # --- threads ---
 
+    def _wake(self) -> None:
+        """End the waiting of the thread that waits for work."""
+        os.write(self.wakes[1], b"\0")
+
     def _start_thread(self) -> bool:
         """Start a thread, unless there are enough; the baton calls this, one thread at a time."""
         if self.is_over or self.threads >= self.cfg.threads:
@@ -156,26 +159,33 @@ class ThreadedWorker(Worker):
     def _run(self) -> None:
         try:
             while not self.is_over:
-                fd = self.baton.take()
-                self._work(fd)
+                piece = self.baton.take()
+                self._work(piece)
         finally:  # after a fault another thread may start in its place
             with self.baton.lock:
                 self.threads -= 1
             if self.is_over:
-                self.poller.watch(self.queue_pipe[0])
+                self.poller.watch(self.wakes[0])
             self.baton.pass_on()
 
-    def _work(self, fd: int) -> None:
-        """Do what this descriptor was reported for, unless another thread has done so."""
-        if connection := self.waiting.pop(fd, None):
+    def _work(self, piece: int | Connection) -> None:
+        """Serve a connection whose turn it is, or that has this descriptor and waits still."""
+        if isinstance(piece, Connection):
+            self._serve(piece, has_turn=True)
+        elif connection := self.waiting.pop(piece, None):
             self._serve(connection)
-        elif fd == self.queue_pipe[0] and not self.is_over:
-            os.read(fd, 1)
+        elif not self.is_over:
+            self._look_at(piece)
+
+    def _look_at(self, fd: int) -> None:
+        if fd == self.wakes[0]:
+            os.read(fd, 4_096)
             self.poller.watch(fd)
-            self._serve(self.queue.popleft())
         elif listener := self.listeners.get(fd):
             try:
-                self._accept(listener)
+                for _ in range(ACCEPTED_AT_ONCE):
+                    if not self._accept(listener):
+                        break
             except Exception as error:
                 if self.alive:  # else the main thread has closed the listener
                     self.log.error("A connection could not be accepted", exc_info=error)
@@ -197,30 +207,35 @@ class ThreadedWorker(Worker):
                 self._end(connection)
 
     def _put(self, *connections: Connection) -> None:
-        """Queue connections to be served, behind those that the poller reports."""
+        """Have connections served at their clients' turns."""
         for connection in connections:
-            self.queue.append(connection)
-            os.write(self.queue_pipe[1], b"\0")
+            self.baton.put(connection)
 
     def _takes(self, connection: Connection) -> bool:
         """Take a waiting connection, unless another thread has it, and its descriptor is already another's."""
         fd = connection.fileno()
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
-    def _accept(self, listener: socket.socket) -> None:
-        """Accept a connection; without room for it, drop the one that has been silent for longest."""
+    def _accept(self, listener: socket.socket) -> bool:
+        """Accept a connection, if one has come; without room, drop the one that has been silent for longest.
+
+        Returns whether there may be another, and room for it.
+        """
         while len(self.connections) >= self.cfg.worker_connections - 1 and self._drop_silent():
             pass
         try:
             accepted, peer = listener.accept()
         except OSError as error:
             self.is_full = error.errno in NO_ROOM and not self._drop_silent()
-        else:
-            connection = Connection(accepted, peer)
-            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
-            self.connections.add(connection)
-            self._await(connection, SILENT, clock.monotonic_s() + READ_S)
-            self.is_full = len(self.connections) >= self.cfg.worker_connections
+            return False
+        connection = Connection(accepted, peer)
+        connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+        self.connections.add(connection)
+        self._await(connection, SILENT, clock.monotonic_s() + READ_S)
+        self.is_full = len(self.connections) >= self.cfg.worker_connections
+        return (
+            len(self.connections) < self.cfg.worker_connections - 1
+        )  # who has just come is not dropped for the next
 
     def _accept_again(self) -> None:
         """Accept connections, if only room was missing and there is some."""
@@ -283,7 +298,7 @@ class ThreadedWorker(Worker):
 
     # --- one request ---
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, connection: Connection, has_turn: bool = False) -> None:
         """Go on with a connection that is this thread's, until it waits again or is closed."""
         self.own.connection = connection
         state, connection.state = connection.state, ""
@@ -293,7 +308,7 @@ class ThreadedWorker(Worker):
             elif connection.answer:
                 self._write(connection.answer)
             else:
-                self._answer(connection)
+                self._answer(connection, has_turn)
         except HandOver as given:
             connection.answer = None
             self._leave(connection)
@@ -303,7 +318,7 @@ class ThreadedWorker(Worker):
                 self.log.error("Error handling request", exc_info=error)
             self._close(connection)
 
-    def _answer(self, connection: Connection) -> None:
+    def _answer(self, connection: Connection, has_turn: bool) -> None:
         """Read a request and answer it, unless more of it must come or others have their turn before."""
         if not connection.began_s:
             connection.begin(clock.monotonic_s(), self.max_bytes)
@@ -317,9 +332,11 @@ class ThreadedWorker(Worker):
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
-        is_crowded = False
-        if self.wsgi.takes_long(request.method, request.path):
+        is_crowded, is_long = False, self.wsgi.takes_long(request.method, request.path)
+        if is_long or (self.baton.has_work and not has_turn):
             connection.client = client_of(request)
+            if not is_long:
+                return self._put(connection)
             is_crowded = self.long.is_crowded(connection)
             if not (is_crowded or self._begins_long(connection)):
                 return None

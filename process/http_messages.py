@@ -23,6 +23,7 @@ from wire.errors import Refused, rest_body
 
 MAX_HEAD = 16_384  # bytes
 SHORT_BYTES = 65_536  # of a body that is received without a thread, and kept in memory
+CREDENTIALS = ("AUTHORIZATION", "X-GOTIFY-KEY", "COOKIE")
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 ASCII = bytes(range(128))
 
@@ -111,9 +112,8 @@ class Incoming(Request):
 
 
 def client_of(request: Incoming) -> str:
-    """Who asks: the credential in the request's head, or the address, which may be one."""
-    credentials = (value for name, value in request.headers if name in ("AUTHORIZATION", "COOKIE"))
-    return str(next(credentials, request.path))
+    """Who asks: the credential in the request's head, or the address, which may have one."""
+    return str(next((value for name, value in request.headers if name in CREDENTIALS), request.uri))
 
 
 def has_head(data: bytes) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import select
 import selectors
 
-MOST_AT_ONCE = 24  # each may need a thread of its own until all of them are committed
+MOST_AT_ONCE = 256
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -22,9 +22,9 @@ class Epoll:
         except FileNotFoundError:
             self.epoll.register(fd, mask)
 
-    def wait(self) -> list[int]:
-        """Wait for descriptors; returns some of those that are ready."""
-        return [fd for fd, _ in self.epoll.poll(-1, MOST_AT_ONCE)]
+    def look(self, waits: bool) -> list[int]:
+        """Some of the descriptors that are ready; waits for one if told to."""
+        return [fd for fd, _ in self.epoll.poll(-1 if waits else 0, MOST_AT_ONCE)]
 
 
 class Selector(selectors.DefaultSelector):
@@ -36,9 +36,9 @@ class Selector(selectors.DefaultSelector):
             self.unregister(fd)
         self.register(fd, event)
 
-    def wait(self) -> list[int]:
-        """As `Epoll.wait`."""
-        ready = [key.fd for key, _ in self.select()[:MOST_AT_ONCE]]
+    def look(self, waits: bool) -> list[int]:
+        """As `Epoll.look`."""
+        ready = [key.fd for key, _ in self.select(None if waits else 0)[:MOST_AT_ONCE]]
         for fd in ready:
             with contextlib.suppress(KeyError):
                 self.unregister(fd)

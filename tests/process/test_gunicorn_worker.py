@@ -69,9 +69,9 @@ def idle():
     """A worker with two connections at most, whose threads have not begun."""
     one = ThreadedWorker(1, os.getppid(), [], None, 30, Config(), logging.getLogger())
     one.cfg.set("worker_connections", 2)
-    one.poller, one.PIPE, one.queue_pipe = Poller(), os.pipe(), os.pipe()
-    one.poller.watch(one.queue_pipe[0])
-    one.baton = Baton(one.poller.wait, lambda: False)
+    one.poller, one.PIPE, one.wakes = Poller(), os.pipe(), os.pipe()
+    one.poller.watch(one.wakes[0])
+    one.baton = Baton(one.poller.look, one._wake, lambda: False)
     yield one
     for connection in one.connections:
         connection.close()
@@ -105,7 +105,7 @@ def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
         with socket.create_connection(listener.getsockname()) as first:
             work(idle)
             first.send(b"GET / HTTP/1.1")
-            (fd,) = idle.poller.wait()
+            (fd,) = idle.poller.look(True)
             (asked,) = idle.waiting.values()
             with socket.create_connection(listener.getsockname()):
                 del idle.waiting[fd]  # a thread has it
@@ -119,7 +119,7 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
     idle.listeners[fd] = listener
     idle.poller.watch(fd)
     with socket.create_connection(listener.getsockname()):
-        assert idle.poller.wait() == [fd]
+        assert idle.poller.look(True) == [fd]
         listener.close()  # the main thread, just then
         idle.alive = False
         idle._work(fd)
@@ -354,11 +354,37 @@ def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the
         waits(serves, ours, KEPT)
         theirs.sendall(SEND * 3)
         work(serves)
-        assert [*serves.queue] == [ours]
+        assert serves.baton.requests.number == 1
         others_client.sendall(SEND)
         for _ in range(3):
             work(serves)
         assert other.state == KEPT and len(serves.asked) == 4
+
+
+def test_clients_take_turns_however_many_requests_one_has_sent(serves):
+    pairs = [socket.socketpair() for _ in range(4)]
+    for (ours, theirs), client in zip(pairs, "aaab", strict=True):
+        waits(serves, Connection(ours), KEPT)
+        theirs.sendall(
+            SEND.replace(BODY, client.encode() * len(BODY)).replace(b"x", b"x\r\nCookie: " + client.encode(), 1)
+        )
+    while len(serves.asked) < len(pairs):
+        work(serves)
+    assert [body[:1] for body in serves.asked] == [b"a", b"b", b"a", b"a"]
+    for _, theirs in pairs:
+        theirs.close()
+
+
+def test_all_clients_that_have_come_are_accepted_together(serves):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        serves.listeners[listener.fileno()] = listener
+        serves.poller.watch(listener.fileno())
+        clients = [socket.create_connection(listener.getsockname()) for _ in range(5)]
+        work(serves)
+        assert len(serves.connections) == 5
+        for client in clients:
+            client.close()
 
 
 @each("state", [SILENT, KEPT, LINGERING])

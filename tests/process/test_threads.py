@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 
+from process import baton as baton_module
 from process.baton import Baton
 from process.connections import Connection
 from process.gunicorn_worker import KEPT, UNSENT, ThreadedWorker
@@ -25,9 +26,9 @@ def desk():
     worker = ThreadedWorker(1, os.getppid(), [], None, 30, Config(), logging.getLogger())
     worker.cfg.set("threads", 3)
     worker.cfg.__dict__.update(threads=3)
-    worker.poller, worker.queue_pipe, worker.PIPE, worker.max_bytes = Poller(), os.pipe(), os.pipe(), 1_000_000
-    worker.poller.watch(worker.queue_pipe[0])
-    worker.baton = Baton(worker.poller.wait, worker._start_thread)
+    worker.poller, worker.wakes, worker.PIPE, worker.max_bytes = Poller(), os.pipe(), os.pipe(), 1_000_000
+    worker.poller.watch(worker.wakes[0])
+    worker.baton = Baton(worker.poller.look, worker._wake, worker._start_thread)
     worker.log = SimpleNamespace(access=lambda *_: None)
     held, begun = threading.Event(), []
 
@@ -48,7 +49,7 @@ def desk():
     yield SimpleNamespace(worker=worker, held=held, begun=begun, clients=[theirs for _, theirs in pairs])
     held.set()
     worker.is_over = True
-    os.write(worker.queue_pipe[1], b"\0")
+    worker._wake()
     wait_until(lambda: not worker.threads)
     for pair in pairs:
         pair[1].close()
@@ -117,11 +118,11 @@ def test_a_thread_that_waits_for_work_keeps_the_baton_when_another_comes_to_rest
     wait_until(lambda: baton.resting)
     for _ in range(3):
         baton.take_away()
-    assert (baton.holder, [thread for thread, _ in baton.resting]) == (waits_for_work, desk.begun)
+    assert (baton.holder, [one.thread for one in baton.resting]) == (waits_for_work, desk.begun)
 
 
 def test_a_thread_that_goes_from_one_request_to_the_next_keeps_the_baton():
-    baton = Baton(lambda: range(1, 9), lambda: False)
+    baton = Baton(lambda waits: range(1, 9), lambda: None, lambda: False)
     for number in range(1, 9):
         assert baton.take() == number
         baton.take_away()
@@ -135,7 +136,7 @@ def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatc
     monkeypatch.setattr(threading, "excepthook", ended.append)
     desk.held.set()
 
-    def failing(fd):
+    def failing(piece):
         raise MemoryError
 
     desk.worker._work = failing
@@ -165,12 +166,21 @@ def test_where_the_system_allows_no_more_threads_the_next_one_without_work_goes_
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients[:2])
 
 
-def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first():
+@pytest.mark.parametrize(
+    ("at_once", "found", "expected"),
+    [
+        (24, [(1, 2, 3), (4,)], [1, 2, 3, -1, -2, -3, 4, -4]),
+        (2, [(1, 2, 3, 4)], [1, 2, 3, -1, 4, -2, -3, -4]),
+    ],
+    ids=["all", "as many as there may be"],
+)
+def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatch, at_once, found, expected):
     """So the writes of all of them share a commit."""
-    found, order, over = iter([(1, 2, 3), (4,)]), [], threading.Event()
+    monkeypatch.setattr(baton_module, "MAX_AT_ONCE", at_once)
+    found, order, over = iter(found), [], threading.Event()
     threads = []
 
-    def wait():
+    def look(waits):
         for numbers in found:
             return numbers
         order.append("waits")
@@ -190,13 +200,30 @@ def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first():
             threads[-1].start()
         return not over.is_set()
 
-    baton = Baton(wait, start)
+    baton = Baton(look, lambda: None, start)
     baton.take_away()
     wait_until(lambda: "waits" in order)
-    assert order == [1, 2, 3, -1, -2, -3, 4, -4, "waits"] and len(threads) == 3
+    assert order == [*expected, "waits"] and len(threads) == 3
     over.set()
     for thread in threads:
         thread.join(PATIENCE_S)
+
+
+def test_new_requests_are_looked_for_after_some_however_many_wait(monkeypatch):
+    monkeypatch.setattr(baton_module, "MAX_AT_ONCE", 2)
+    looked = []
+    baton = Baton(lambda waits: looked.append(waits) or [], lambda: None, lambda: False)
+    requests = [SimpleNamespace(client="a") for _ in range(5)]
+    for one in requests:
+        baton.put(one)
+    assert [baton.take() for _ in requests] == requests and looked == [False] * 3
+
+
+def test_a_request_that_is_put_wakes_the_thread_that_waits_for_work(desk):
+    wait_until(lambda: desk.worker.baton.is_idle)
+    ours = next(one for one in desk.worker.waiting.values() if desk.worker._takes(one))
+    desk.worker._put(ours)
+    wait_until(lambda: ours in desk.worker.waiting.values())
 
 
 def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
@@ -204,7 +231,7 @@ def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
     desk.worker.wsgi.takes_long = lambda method, path: path == "/long"
     for client in desk.clients[:4]:
         client.sendall(REQUEST.replace(b"/ ", b"/long "))
-    wait_until(lambda: len(desk.begun) == 2 and sum(map(len, desk.worker.long.waiting.values())) == 2)
+    wait_until(lambda: len(desk.begun) == 2 and desk.worker.long.waiting.number == 2)
     desk.clients[4].sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 3)
     desk.held.set()
@@ -229,7 +256,7 @@ def test_a_download_that_goes_on_after_a_pause_waits_for_its_turn(desk):
         client.sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 2)
     received = desk.clients[0].recv(2_000_000)
-    wait_until(lambda: desk.worker.long.waiting)
+    wait_until(lambda: desk.worker.long.waiting.number)
     desk.held.set()
     while not received.endswith(b"\r\n0\r\n\r\n"):
         received += desk.clients[0].recv(2_000_000)

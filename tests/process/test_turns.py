@@ -2,8 +2,8 @@
 
 import pytest
 
-from process import long_turns
-from process.long_turns import LongTurns
+from process import turns as module
+from process.turns import LongTurns
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_two_long_requests_run_at_once_and_others_follow_in_order(turns):
     assert turns.begin(third) and not turns.end(second)
     assert turns.end(first) == [fourth]
     assert turns.end(third) == turns.end(fourth) == []
-    assert not turns.running and not turns.waiting
+    assert not turns.running and not turns.waiting.number
 
 
 def test_a_newcomer_waits_behind_the_queue(turns):
@@ -55,8 +55,8 @@ def test_clients_take_turns(turns):
 
 
 def test_waiting_requests_are_limited_per_client_and_in_total(turns, monkeypatch):
-    monkeypatch.setattr(long_turns, "MAX_WAITING_OF_CLIENT", 2)
-    monkeypatch.setattr(long_turns, "MAX_WAITING", 3)
+    monkeypatch.setattr(module, "MAX_WAITING_OF_CLIENT", 2)
+    monkeypatch.setattr(module, "MAX_WAITING", 3)
     for one in of("a", 4):
         assert not turns.is_crowded(Asked("a"))
         turns.begin(one)
