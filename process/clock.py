@@ -4,10 +4,7 @@
 pauses, the worker's heartbeat), which must not change when somebody sets the wall clock. Tests move both.
 """
 
-import os
 import time
-from functools import cache
-from pathlib import Path
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
@@ -28,12 +25,3 @@ def now_ms() -> int:
 def monotonic_s() -> float:
     """Seconds that never go back; only their differences mean something, and only in this process."""
     return time.monotonic()
-
-
-@cache
-def machine() -> str:
-    """An id of this machine since its last boot: its processes, in containers too, share these two clocks."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:  # not Linux
-        return os.uname().nodename

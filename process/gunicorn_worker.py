@@ -219,9 +219,10 @@ class ThreadedWorker(Worker):
     def _accept(self, listener: socket.socket) -> bool:
         """Accept a connection, if one has come; without room, drop the one that has been silent for longest.
 
-        Returns whether there may be another, and room for it.
+        Returns whether there is room for another without dropping one that has just come.
         """
-        while len(self.connections) >= self.cfg.worker_connections - 1 and self._drop_silent():
+        most: int = self.cfg.worker_connections
+        while len(self.connections) >= most - 1 and self._drop_silent():
             pass
         try:
             accepted, peer = listener.accept()
@@ -232,10 +233,8 @@ class ThreadedWorker(Worker):
         connection.environ = environ_of(self.cfg, peer, listener.getsockname())
         self.connections.add(connection)
         self._await(connection, SILENT, clock.monotonic_s() + READ_S)
-        self.is_full = len(self.connections) >= self.cfg.worker_connections
-        return (
-            len(self.connections) < self.cfg.worker_connections - 1
-        )  # who has just come is not dropped for the next
+        self.is_full = len(self.connections) >= most
+        return len(self.connections) < most - 1
 
     def _accept_again(self) -> None:
         """Accept connections, if only room was missing and there is some."""
