@@ -24,7 +24,8 @@ BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # by which a ping may come before it is expected
 
 _backoff = Backoff("The deadline of a heartbeat could not be followed")
-_looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
+_began: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the first look
+_looked: tuple[int, float] | None = None  # the same at the last look that succeeded
 _noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
 
@@ -126,9 +127,10 @@ def follow_clock() -> int | None:
     Returns the time; None while nothing may be judged: because writing fails, or the service was started again within
     ALIVE_MS. Of several processes, one moves the deadlines, and all else that follows the clock.
     """
-    global _looked, _noted, _noted_s
+    global _began, _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
-    step_ms = now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0  # of the wall clock
+    _began = _began or (now, now_s)
+    step_ms = _step_ms(_looked, now, now_s) if _looked else 0
     is_steady = _looked is not None and abs(step_ms) <= STEP_MS and now_s < _looked[1] + FROZEN_S
     is_steady &= not writes_fail()
     gap_ms = 0
@@ -144,11 +146,17 @@ def follow_clock() -> int | None:
         except WriteFailed:  # it was logged when it first failed
             return None
         _noted, _noted_s = str(now), now_s
-    set_by_ms = step_ms if _looked else min(gap_ms, 0)  # at a start, only a clock that was set back can be told
+    if not _looked:  # whether the clock was set forward while nothing ran cannot be told
+        step_ms = min(gap_ms, max(0, _step_ms(_began, now, now_s)))
     _looked = now, now_s
     if gap_ms:
-        _follow_step(set_by_ms)
+        _follow_step(step_ms)
     return now
+
+
+def _step_ms(since: tuple[int, float], now: int, now_s: float) -> int:
+    """By how much the wall clock was set since both clocks showed this."""
+    return now - since[0] - round((now_s - since[1]) * 1000)
 
 
 def _make_up(account_seqs: list[int], now: int, step_ms: int) -> int | None:

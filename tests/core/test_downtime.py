@@ -274,7 +274,7 @@ class Process:
     """A process that watches: what it remembers is its own."""
 
     def __init__(self):
-        self.remembered = {"_looked": None, "_noted": None, "_noted_s": 0.0}
+        self.remembered = {"_began": None, "_looked": None, "_noted": None, "_noted_s": 0.0}
         self.began_at = clock.now_ms()
 
     def look(self):
@@ -404,6 +404,14 @@ def test_a_clock_that_was_set_back_while_nothing_ran_is_followed_at_the_start(pe
     moved_clock.advance(10)
     set_back(moved_clock, HOUR_S, Process(), Process())
     assert all(HOUR_S - 45 <= by_s <= HOUR_S for by_s in earlier_s(before, pending()))
+
+
+def test_repeats_go_on_if_the_clock_is_set_forward_soon_after_a_start(service, pending, both, moved_clock):
+    ends_at = "SELECT ends_at FROM alarm"
+    ((before,),) = query(service, ends_at)
+    look_for(1, moved_clock, started := Process())
+    set_back(moved_clock, -HOUR_S, started)
+    assert query(service, ends_at) == [(before + HOUR_S * 1000,)]
 
 
 def test_small_corrections_of_the_clock_and_steps_forward_make_nothing_due_earlier(pending, both, moved_clock):

@@ -43,5 +43,5 @@ def open_service(application, settings):
     ):
         kept.clear()
     proxies._is_listed.cache_clear()
-    pruning._looked = heartbeat_checks._looked = heartbeat_checks._noted = None
+    pruning._looked = heartbeat_checks._began = heartbeat_checks._looked = heartbeat_checks._noted = None
     ntfy_wakeup._failing, faults._until_s, faults._unlogged = False, 0.0, 0
