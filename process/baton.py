@@ -43,7 +43,7 @@ class Baton:
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
         self.behind = deque[Waiting]()  # those that let others go first, in their order
         self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
-        self.is_idle = False  # while its holder waits for work
+        self.is_looking = False  # while its holder looks for work, and keeps the baton
         self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
 
     def take(self) -> int | Connection:
@@ -56,25 +56,25 @@ class Baton:
                 if self.holder == own and not self._is_due():
                     if (piece := self._next()) is not None:
                         return piece
-                    self.is_idle = not self.requests.number
-                else:  # `is_idle` stays: another thread may have the baton, and wait for work
+                    self.is_looking = True
+                else:  # `is_looking` stays: another thread may have the baton, and look for work
                     turn = self._queue(self.resting)
                     if self.holder == own:
                         self._pass()
             if turn:
                 turn.acquire()
             else:
-                found = self.look(self.is_idle)
+                found = self.look(not self.requests.number)
                 with self.lock:
                     self.reported.extend(found)
-                    self.left, self.is_idle = MAX_AT_ONCE, False
+                    self.left, self.is_looking = MAX_AT_ONCE, False
                     self.begun += 1
 
     def put(self, connection: Connection) -> None:
         """Have a connection served at its client's turn; any thread may call this."""
         with self.lock:
             self.requests.put(connection)
-            if self.is_idle:
+            if self.is_looking:
                 self.wake()
 
     @property
@@ -101,7 +101,7 @@ class Baton:
     def take_away(self) -> None:
         """Pass the baton on, if its holder has worked on the same piece since the last call."""
         with self.lock:
-            if self.begun == self.begun_before and not self.is_idle:
+            if self.begun == self.begun_before and not self.is_looking:
                 self._pass()
             self.begun_before = self.begun
 

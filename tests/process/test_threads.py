@@ -101,7 +101,7 @@ def test_a_thread_that_keeps_the_baton_loses_it_and_never_more_threads_than_allo
 
 
 def test_a_thread_that_waits_for_work_keeps_the_baton(desk):
-    wait_until(lambda: desk.worker.baton.is_idle)
+    wait_until(lambda: desk.worker.baton.is_looking)
     for _ in range(3):
         desk.worker.baton.take_away()
     assert desk.worker.threads == 1
@@ -111,7 +111,7 @@ def test_a_thread_that_waits_for_work_keeps_the_baton_when_another_comes_to_rest
     make_way_in_each_request(desk)
     baton = desk.worker.baton
     desk.clients[0].sendall(REQUEST)
-    wait_until(lambda: desk.begun and baton.is_idle)
+    wait_until(lambda: desk.begun and baton.is_looking)
     waits_for_work = baton.holder
     assert waits_for_work != desk.begun[0]
     desk.held.set()
@@ -151,7 +151,7 @@ def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatc
 
 def test_where_the_system_allows_no_more_threads_the_next_one_without_work_goes_on(desk, monkeypatch):
     make_way_in_each_request(desk)
-    wait_until(lambda: desk.worker.baton.is_idle)
+    wait_until(lambda: desk.worker.baton.is_looking)
 
     def refused(self):
         raise RuntimeError("can't start new thread")
@@ -209,18 +209,25 @@ def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatc
         thread.join(PATIENCE_S)
 
 
-def test_new_requests_are_looked_for_after_some_however_many_wait(monkeypatch):
+def test_new_requests_are_looked_for_after_some_however_many_wait_by_the_thread_with_the_baton(monkeypatch):
     monkeypatch.setattr(baton_module, "MAX_AT_ONCE", 2)
     looked = []
-    baton = Baton(lambda waits: looked.append(waits) or [], lambda: None, lambda: False)
+
+    def look(waits):
+        for _ in range(2):
+            baton.take_away()
+        looked.append((waits, bool(baton.holder)))
+        return []
+
+    baton = Baton(look, lambda: None, lambda: False)
     requests = [SimpleNamespace(client="a") for _ in range(5)]
     for one in requests:
         baton.put(one)
-    assert [baton.take() for _ in requests] == requests and looked == [False] * 3
+    assert [baton.take() for _ in requests] == requests and looked == [(False, True)] * 3
 
 
 def test_a_request_that_is_put_wakes_the_thread_that_waits_for_work(desk):
-    wait_until(lambda: desk.worker.baton.is_idle)
+    wait_until(lambda: desk.worker.baton.is_looking)
     ours = next(one for one in desk.worker.waiting.values() if desk.worker._takes(one))
     desk.worker._put(ours)
     wait_until(lambda: ours in desk.worker.waiting.values())
@@ -303,7 +310,7 @@ def test_threads_that_wait_leave_the_baton_to_others(desk):
 
 
 def test_other_threads_than_the_workers_have_no_baton_to_pass_on(desk):
-    wait_until(lambda: desk.worker.baton.is_idle)
+    wait_until(lambda: desk.worker.baton.is_looking)
     desk.worker.make_way()
     desk.worker.baton.let_others()
-    assert desk.worker.threads == 1 and desk.worker.baton.is_idle
+    assert desk.worker.threads == 1 and desk.worker.baton.is_looking
