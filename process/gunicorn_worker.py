@@ -346,7 +346,7 @@ class ThreadedWorker(Worker):
         began_s = connection.end_receiving()
         if not request.is_whole:
             self.make_way()
-        has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
+        has_room = len(self.connections) < self.cfg.worker_connections - self.cfg.threads
         may_keep = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
         answer = connection.answer = Answer(connection, request, may_keep, began_s)
         try:

@@ -304,12 +304,12 @@ def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends
     assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY)
 
 
-def test_an_answer_ends_its_connection_while_nearly_as_many_wait_as_there_may_be(serves, ends):
+def test_an_answer_ends_its_connection_while_there_are_nearly_as_many_as_there_may_be(serves, ends):
     serves.cfg.set("worker_connections", 2)
     silent, others_client = socket.socketpair()
     with others_client:
-        for connection in (Connection(silent), ends[0]):
-            waits(serves, connection, KEPT)
+        serves.connections.add(Connection(silent))  # whose request waits for its turn
+        waits(serves, ends[0], KEPT)
         ends[1].sendall(SEND)
         work(serves)
         assert b"\r\nConnection: close\r\n" in ends[1].recv(1_000)
