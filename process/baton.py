@@ -13,7 +13,8 @@ from typing import NamedTuple
 from process.connections import Connection
 from process.turns import Turns
 
-MAX_AT_ONCE = 24  # that go before one that lets others go first: each may need a thread of its own
+MAX_BEFORE = 24  # that go before one that lets others go first: each may need a thread of its own
+LOOKED_EVERY = 12  # requests
 
 
 class Waiting(NamedTuple):
@@ -21,7 +22,7 @@ class Waiting(NamedTuple):
 
     thread: int
     turn: threading.Lock  # released when it has the baton
-    due: int = 0  # if it lets others go first: how many pieces of work will have been begun when it goes on
+    due: int = 0  # if it lets others go first: how many requests will have been begun when it goes on
 
 
 class Baton:
@@ -44,6 +45,7 @@ class Baton:
         self.behind = deque[Waiting]()  # those that let others go first, in their order
         self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
         self.is_looking = False  # while its holder looks for work, and keeps the baton
+        self.requests_begun = 0
         self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
 
     def take(self) -> int | Connection:
@@ -67,7 +69,7 @@ class Baton:
                 found = self.look(not self.requests.number)
                 with self.lock:
                     self.reported.extend(found)
-                    self.left, self.is_looking = MAX_AT_ONCE, False
+                    self.left, self.is_looking = LOOKED_EVERY, False
                     self.begun += 1
 
     def put(self, connection: Connection) -> None:
@@ -78,17 +80,17 @@ class Baton:
                 self.wake()
 
     @property
-    def has_work(self) -> bool:
-        """Whether there is more work than what threads do already."""
-        return bool(self.reported or self.requests.number)
+    def work(self) -> int:
+        """How many pieces of work there are that no thread does yet."""
+        return len(self.reported) + self.requests.number
 
     def let_others(self) -> None:
-        """Let all that is ready by now, or enough of it, go first; does nothing without the baton."""
+        """Let all that is ready by now go first, or `MAX_BEFORE` pieces; does nothing without the baton."""
         own = threading.get_ident()
         with self.lock:
-            if self.holder != own or not (self.has_work or self.behind):
+            if self.holder != own or not (self.work or self.behind):
                 return
-            turn = self._queue(self.behind, self.begun + MAX_AT_ONCE)
+            turn = self._queue(self.behind, self.requests_begun + min(self.requests.number, MAX_BEFORE))
             self._pass()
         turn.acquire()
 
@@ -112,6 +114,7 @@ class Baton:
         elif self.requests.number and self.left:
             piece = self.requests.take()
             self.left -= 1
+            self.requests_begun += 1
         else:
             return None
         self.begun += 1
@@ -119,7 +122,9 @@ class Baton:
 
     def _is_due(self) -> bool:
         """Whether one that let others go first has its turn."""
-        return bool(self.behind) and (self.behind[0].due <= self.begun or not self.has_work)
+        if self.reported or not self.behind:
+            return False
+        return self.behind[0].due <= self.requests_begun or not self.requests.number
 
     def _queue(self, queue: deque[Waiting] | list[Waiting], due: int = 0) -> threading.Lock:
         turn = threading.Lock()

@@ -332,7 +332,7 @@ class ThreadedWorker(Worker):
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
         is_crowded, is_long = False, self.wsgi.takes_long(request.method, request.path)
-        if is_long or (self.baton.has_work and not has_turn):
+        if is_long or (self.baton.work and not has_turn):
             connection.client = client_of(request)
             if not is_long:
                 return self._put(connection)

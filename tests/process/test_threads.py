@@ -167,22 +167,24 @@ def test_where_the_system_allows_no_more_threads_the_next_one_without_work_goes_
 
 
 @pytest.mark.parametrize(
-    ("at_once", "found", "expected"),
+    ("most", "found", "expected"),
     [
         (24, [(1, 2, 3), (4,)], [1, 2, 3, -1, -2, -3, 4, -4]),
         (2, [(1, 2, 3, 4)], [1, 2, 3, -1, 4, -2, -3, -4]),
     ],
-    ids=["all", "as many as there may be"],
+    ids=["all", "as many as may"],
 )
-def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatch, at_once, found, expected):
+def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatch, most, found, expected):
     """So the writes of all of them share a commit."""
-    monkeypatch.setattr(baton_module, "MAX_AT_ONCE", at_once)
+    monkeypatch.setattr(baton_module, "MAX_BEFORE", most)
     found, order, over = iter(found), [], threading.Event()
     threads = []
 
     def look(waits):
         for numbers in found:
-            return numbers
+            for number in numbers:
+                baton.put(Numbered(number))
+            return ()
         order.append("waits")
         assert over.wait(PATIENCE_S)
         return (0,)
@@ -209,8 +211,14 @@ def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatc
         thread.join(PATIENCE_S)
 
 
+class Numbered(int):
+    """A request, with its client."""
+
+    client = "a"
+
+
 def test_new_requests_are_looked_for_after_some_however_many_wait_by_the_thread_with_the_baton(monkeypatch):
-    monkeypatch.setattr(baton_module, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(baton_module, "LOOKED_EVERY", 2)
     looked = []
 
     def look(waits):
@@ -220,7 +228,7 @@ def test_new_requests_are_looked_for_after_some_however_many_wait_by_the_thread_
         return []
 
     baton = Baton(look, lambda: None, lambda: False)
-    requests = [SimpleNamespace(client="a") for _ in range(5)]
+    requests = [Numbered(number) for number in range(5)]
     for one in requests:
         baton.put(one)
     assert [baton.take() for _ in requests] == requests and looked == [(False, True)] * 3
