@@ -5,7 +5,7 @@ from typing import Any
 
 from flask.json.provider import DefaultJSONProvider
 
-from wire.json_text import json_bytes
+from wire.json_text import as_json, json_bytes
 
 STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -30,7 +30,8 @@ class JsonAnswer:
 
 
 class CompactJson(DefaultJSONProvider):
-    """Encodes responses compactly: keys in their own order, no ASCII escapes, no spaces."""
+    """Encodes responses and a page's data compactly: keys in their own order, no ASCII escapes, no spaces."""
 
-    ensure_ascii = sort_keys = False
-    compact = True
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        """Encode with the encoder that everything else uses, whatever Flask or Jinja ask for."""
+        return as_json(obj)

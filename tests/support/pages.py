@@ -428,6 +428,8 @@ def alone(page):
 
 
 def drawing(page):
-    """What the page of a metric gives the browser to draw; None if nothing."""
+    """What the page of a metric gives the browser to draw, as compact JSON; None if nothing."""
     (plot,) = [one for one in page.all("div") if one.get("class") == "plot"]
-    return json.loads(plot["data-chart"]) if "data-chart" in plot else None
+    text = plot.get("data-chart", "null")
+    assert '": ' not in text, "it may have hundreds of numbers"
+    return json.loads(text)
