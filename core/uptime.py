@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from process.clock import DAY_MS
 from store import heartbeats
-from store.heartbeats import Beat
+from store.heartbeats import Beat, KeptPing
 
 COUNTED_MS = 30 * DAY_MS
 SLOTS = 30
@@ -53,6 +53,12 @@ def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
     for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
         (changes if is_change else pings)[seq].append((word, at))
     return {one.seq: record(one.state, pings[one.seq], changes[one.seq], now, one.grace_s * 1000) for one in beats}
+
+
+def record_of(beat: Beat, pings: list[KeptPing], now: int) -> Record:
+    """The record of a heartbeat with these pings, newest first."""
+    moments = [(ping.kind, ping.received_at) for ping in reversed(pings)]
+    return record(beat.state, moments, heartbeats.changes(beat.seq), now, beat.grace_s * 1000)
 
 
 def record(state: str, pings: Moments, changes: Moments, now: int, grace_ms: int) -> Record:

@@ -79,7 +79,7 @@ def show_heartbeat(heartbeat_id: str, problem: Problem | None = None) -> str:
         "priority": PRIORITY_WORDS[beat.priority],
     }
     pings = newest_pings(beat.seq)
-    record = uptime.records(beat.account_seq, [beat], clock.now_ms())[beat.seq]
+    record = uptime.record_of(beat, pings, clock.now_ms())
     oldest_first = zip(pings[::-1], record.outcomes, record.run_times, record.late_by, strict=False)
     listed = list(oldest_first)[::-1]
     return render_template(

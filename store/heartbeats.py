@@ -141,6 +141,10 @@ class KeptPing(NamedTuple):
 newest_pings = Query(
     KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
 ).all
+# The kept changes of a heartbeat's state, oldest first: the state and since when.
+changes = Query(
+    tuple[str, int], "SELECT state, changed_at FROM heartbeat_change WHERE heartbeat_seq = ? ORDER BY seq"
+).all
 MOMENTS = (
     "SELECT p.heartbeat_seq, p.kind, p.received_at, 0 AS is_change, p.seq FROM ping p"
     " JOIN heartbeat h ON h.seq = p.heartbeat_seq WHERE h.account_seq = :account"

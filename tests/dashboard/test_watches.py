@@ -4,8 +4,11 @@ import re
 
 import pytest
 
+from core.heartbeat_checks import KEPT_PINGS
+from dashboard import watches
 from models import Account
 from store.database import EVERYBODY, transaction
+from store.heartbeats import newest_pings
 from tests.support.commands import lines_of
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.times import HOUR_S, MINUTE_S
@@ -110,6 +113,16 @@ def test_the_newest_ping_is_first(owner, beat, path):
         beat.ping(f"/{code}")
     text = owner.page(path).text
     assert 0 < text.index("exit code 4") < text.index("exit code 3")
+
+
+def test_pings_keep_their_outcomes_if_another_one_comes_while_the_page_is_made(
+    owner, beat, path, moved_clock, monkeypatch
+):
+    for number in range(KEPT_PINGS):
+        beat.ping("" if number else "/fail")
+        moved_clock.advance(2)
+    monkeypatch.setattr(watches, "newest_pings", lambda seq: (newest_pings(seq), beat.ping())[0])
+    assert "Failed" in owner.page(path).text
 
 
 def test_saving_changes_the_settings(service, owner, path):
