@@ -62,8 +62,8 @@ def _tell_ended(noted: SilentChange) -> None:
         return
     content = _tagged(watch, Content(change.title, change.body, priority=change.priority))
     mutes = stored_mutes.of_account(watch.account_seq)
-    is_pushed = holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY
-    recording.tell(watch, content, now, is_held=is_pushed)  # for one digest
+    is_due = holding.fate(watch, content.priority, mutes, now) == PUSH and content.priority != MIN_PRIORITY
+    recording.tell(watch, content, now, is_held=is_due)  # what would be pushed now is, in one digest
 
 
 def _tagged(watch: Beat | Rule, content: Content) -> Content:

@@ -89,9 +89,10 @@ def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int
 
 
 def tell(sender: Sender, content: Content, now: int, is_held: bool = False) -> None:
-    """Notify the owner in the background, unless it is held, if only for a digest; call inside `transaction()`.
+    """Notify the owner in the background, unless it is held; call inside `transaction()`.
 
-    Quiet hours hold what a heartbeat or a rule tells, and nothing else. That goes to their followers, too.
+    Quiet hours hold what a heartbeat or a rule tells, and nothing else; `is_held` holds it for a digest in any case.
+    That goes to their followers, too.
     """
     found = receivers_of(sender, now)
     pushed = None if is_held else to_push_now(sender, content.priority, found, now)
