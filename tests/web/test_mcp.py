@@ -9,6 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from core import delivery
+from store.mutes import ALL
+from store.subjects import SUBJECTS
 from tests.support.assistants import ask, call, described, post
 from tests.support.openapi import SCHEMAS
 from tests.support.rows import each
@@ -304,6 +306,7 @@ def test_tools_take_what_the_rest_api_takes_except_null(owner):
     assert list(taken["send_notification"]) == [*SCHEMAS["NotificationInput"]["properties"], "idempotencyKey"]
     assert list(taken["send_notification"]["actions"]["items"]["properties"]) == ["label", "url", "answer"]
     assert list(taken["mute"]) == list(SCHEMAS["MuteInput"]["properties"])
+    assert all(f"`{word}`" in taken["mute"]["what"]["description"] for word in (ALL, *SUBJECTS))
     assert (list(taken["list_notifications"]), taken["get_stats"]) == (["limit", "cursor", "search"], {})
     assert taken["get_notification"]["wait"]["maximum"] == 25
 
