@@ -300,7 +300,7 @@ class Provider(ABC, Generic[S]):
         """
 
     def said(self, reply: Reply) -> Said:
-        """The provider's reply in the terms of its table: the status, and the `reason` that Apple's JSON has."""
+        """The provider's reply in the terms of its table: the status, and the `reason` in it, if it is JSON."""
         return Said(reply.status, str(parsed(reply).get("reason", "")))
 
     def renew(self, used: Request) -> None:

@@ -84,7 +84,8 @@ def _subscription(asked: Wanted, write: Writer) -> Subscription:
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {  # by the last part of the address
-    **{"auth": check_topic, "ws": stream_frames},
+    "auth": check_topic,
+    "ws": stream_frames,
     **{name: partial(stream, written) for name, written in FORMATS.items()},
 }
 

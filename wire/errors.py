@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 CODES: Mapping[int, str] = {
+    401: "UNAUTHORIZED",
+    404: "NOT_FOUND",
+    429: "RATE_LIMIT_EXCEEDED",
     **dict.fromkeys((400, 403, 405, 409, 413), "VALIDATION_ERROR"),
-    **{401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED"},
     **dict.fromkeys((500, 503), "INTERNAL_ERROR"),
 }
 
