@@ -130,13 +130,18 @@ def _record_and_attempt(
 
 
 def deliver_event(
-    webhook: Webhook, short_code: str, content: Content, payload: str | None, picture: bytes | None
+    webhook: Webhook,
+    short_code: str,
+    content: Content,
+    payload: str | None = None,
+    picture: bytes | None = None,
+    is_replay: bool = False,
 ) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it.
 
-    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that; `picture` is the one
-    that the content describes. Returns None if the alert is inactive. `Refused` (404) if the code was rotated or the
-    alert deleted: a body may arrive long after the request's head.
+    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that; a replay leaves that
+    one as it is. `picture` is the one that the content describes. Returns None if the alert is inactive. `Refused`
+    (404) if the code was rotated or the alert deleted: a body may arrive long after the request's head.
     """
     begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(webhook)
     with begin(*accounts, at_once=False):
@@ -155,7 +160,7 @@ def deliver_event(
         if pushed and pushed.devices and storage.has_full_backlog(alert.account_seq):
             raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{storage.MAX_PENDING:,} notifications wait already")
         notification = put(alert, content, found, pushed, now + LEASE_MS, now)
-        if alert.keeps_payload:
+        if alert.keeps_payload and not is_replay:
             alert_events.put_payload(alert.alert_seq, payload, now)
         if picture is not None:
             pictures.keep(alert, notification, picture)

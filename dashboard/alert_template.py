@@ -99,7 +99,7 @@ def replay_payload(alert_id: str) -> Page:
         return back_to(alert_id, "There is no saved request to send again.", "activity", "error")
     content = alerts.rendered(alert, current().account.time_zone, payload)
     code = alerts.find_alert(current().account.seq, alert_id).short_code  # it may have changed
-    sent = delivery.deliver_event(existing(find_webhook(code)), code, content, alerts.kept_payload(payload), None)
+    sent = delivery.deliver_event(existing(find_webhook(code)), code, content, is_replay=True)
     if sent is None:
         return back_to(alert_id, "Switch the alert on first.", "activity", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)

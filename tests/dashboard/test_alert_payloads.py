@@ -7,6 +7,7 @@ import pytest
 
 from core import alerts
 from dashboard.alert_page import laid_out
+from store.alert_events import find_payload
 from store.database import run
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history
@@ -102,14 +103,16 @@ def test_each_alert_keeps_its_own_payload_and_requests(service, owner):
 # --- sending it again ---------------------------------------------------------------------------------------
 
 
-def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(service, alert, browser):
+def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(service, alert, browser, moved_clock):
     alert.post(data='{"cost": 9.90}')
+    kept = find_payload(alert.row.seq)
+    moved_clock.ms += 60_000
     alert.owner.done(alert.path, {"title": "Paid {{ cost }}", "body": "now"})
     page = alert.do("replay")
     assert page.texts_of("h1") == ["Paid 9.90"] and in_history(alert.owner) == ("Paid 9.90", "now")
     assert len(browser.messages) == 2 and alert.row.notification_count == 2
     assert service.caller().get("/stats").json["stats"]["totalNotificationsAllTime"] == 2
-    assert alert.kept is not None
+    assert find_payload(alert.row.seq) == kept  # with the time at which the sender's request came
 
 
 def test_a_replayed_payload_is_held_by_quiet_hours(service, alert, browser):
