@@ -127,13 +127,13 @@ def _batch(payload: Payload) -> tuple[str, list[MetricColumns]]:
     project_id = _name(payload, "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if not isinstance(metrics, list) or not 1 <= len(metrics) <= rate_limits.MAX_METRICS:
-        raise Refused(400, f"metrics must be an array of 1 to {rate_limits.MAX_METRICS} metrics.")
+        raise Refused(400, f"metrics must be an array of 1 to {rate_limits.MAX_METRICS} metrics")
     return project_id, [_metric(metric, position, now) for position, metric in enumerate(metrics)]
 
 
 def _metric(metric: Any, position: int, now: int) -> MetricColumns:
     if not isinstance(metric, dict):
-        raise Refused(400, f"metrics[{position}] must be an object.")
+        raise Refused(400, f"metrics[{position}] must be an object")
     unit, timestamp, metadata = metric.get("unit"), metric.get("timestamp"), metric.get("metadata")
     try:
         return (
@@ -145,7 +145,7 @@ def _metric(metric: Any, position: int, now: int) -> MetricColumns:
             None if metadata is None else _metadata(metadata),
         )
     except Refused as refused:
-        raise Refused(400, f"metrics[{position}].{refused.message}") from None
+        raise Refused(400, f"metrics[{position}].{refused.message.removesuffix('.')}") from None
 
 
 def _name(payload: Payload, field: str, longest: int) -> str:
@@ -153,26 +153,26 @@ def _name(payload: Payload, field: str, longest: int) -> str:
     value = payload.get(field)
     text = value.strip() if isinstance(value, str) else required_text(payload, field)
     if not 1 <= len(text) <= longest:
-        raise Refused(400, f"{field} must have 1 to {longest} characters.")
+        raise Refused(400, f"{field} must have 1 to {longest} characters")
     return text
 
 
 def _number(value: Any, field: str) -> int | float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise Refused(400, f"{field} must be a number.")
+        raise Refused(400, f"{field} must be a number")
     return value
 
 
 def _unit(sent: Any) -> str:
     if not isinstance(sent, str) or len(sent) > MAX_UNIT:
-        raise Refused(400, f"unit must be a string of at most {MAX_UNIT} characters.")
+        raise Refused(400, f"unit must be a string of at most {MAX_UNIT} characters")
     return sent
 
 
 def _metadata(metadata: Any) -> str:
     if not isinstance(metadata, dict):
-        raise Refused(400, "metadata must be an object.")
+        raise Refused(400, "metadata must be an object")
     text = as_json(metadata)
     if len(text.encode()) > MAX_METADATA_BYTES:
-        raise Refused(400, f"metadata must have at most {MAX_METADATA_BYTES} bytes as JSON.")
+        raise Refused(400, f"metadata must have at most {MAX_METADATA_BYTES} bytes as JSON")
     return text

@@ -50,7 +50,7 @@ def refusal(answer, status=400):
     """The sentence of a refused request."""
     assert answer.status_code == status, answer.data
     assert answer.content_type == "application/json"
-    assert list(answer.json) == ["error"] and answer.json["error"].endswith(".")
+    assert list(answer.json) == ["error"] and type(answer.json["error"]) is str and answer.json["error"]
     return answer.json["error"]
 
 
