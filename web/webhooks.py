@@ -23,7 +23,6 @@ from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import Content, checked_time
 from wire.unknown_fields import warnings
-from wire.validation import required_text
 
 KNOWN = {*FIELDS, *CARDS}
 CHALLENGES = ("validationToken", "hub.challenge")  # in the query: Microsoft Graph's, Meta's; Slack's is in JSON
@@ -151,7 +150,9 @@ def _metric(metric: Any, position: int, now: int) -> MetricColumns:
 def _name(payload: Payload, field: str, longest: int) -> str:
     """An id or a name, trimmed."""
     value = payload.get(field)
-    text = value.strip() if isinstance(value, str) else required_text(payload, field)
+    if not isinstance(value, str):
+        raise Refused(400, f"{field} {'is required' if value is None else 'must be a string'}")
+    text = value.strip()
     if not 1 <= len(text) <= longest:
         raise Refused(400, f"{field} must have 1 to {longest} characters")
     return text
@@ -159,7 +160,7 @@ def _name(payload: Payload, field: str, longest: int) -> str:
 
 def _number(value: Any, field: str) -> int | float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise Refused(400, f"{field} must be a number")
+        raise Refused(400, f"{field} {'is required' if value is None else 'must be a number'}")
     return value
 
 
