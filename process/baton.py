@@ -2,7 +2,7 @@
 
 Threads that share the interpreter by its lock alone switch in the middle of their work, after each system call, and
 have a commit each. With the baton each finishes what it does, and what is ready together is committed together. A
-thread may go on without the baton, beside the one that has it. Must not know what the threads do.
+thread may go on without the baton, beside the one that has it. Must not know how a connection is served.
 """
 
 import threading
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from process.connections import Connection
 from process.turns import Turns
 
-MAX_BEFORE = 24  # that go before one that lets others go first: each may need a thread of its own
-LOOKED_EVERY = 12  # requests
+MAX_BEFORE = 24  # requests that go before a thread that lets others go first: each may need a thread of its own
+LOOKED_EVERY = 12  # requests at most between two looks for new ones
 
 
 class Waiting(NamedTuple):
@@ -22,7 +22,7 @@ class Waiting(NamedTuple):
 
     thread: int
     turn: threading.Lock  # released when it has the baton
-    due: int = 0  # if it lets others go first: how many requests will have been begun when it goes on
+    due: int = 0  # if it lets others go first: it goes on when so many requests have begun
 
 
 class Baton:
@@ -45,7 +45,7 @@ class Baton:
         self.behind = deque[Waiting]()  # those that let others go first, in their order
         self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
         self.is_looking = False  # while its holder looks for work, and keeps the baton
-        self.requests_begun = 0
+        self.requests_begun = 0  # since the start
         self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
 
     def take(self) -> int | Connection:
@@ -85,7 +85,7 @@ class Baton:
         return len(self.reported) + self.requests.number
 
     def let_others(self) -> None:
-        """Let all that is ready by now go first, or `MAX_BEFORE` pieces; does nothing without the baton."""
+        """Let the requests that are ready by now go first, at most `MAX_BEFORE`; does nothing without the baton."""
         own = threading.get_ident()
         with self.lock:
             if self.holder != own or not (self.work or self.behind):
@@ -133,7 +133,7 @@ class Baton:
         return turn
 
     def _pass(self) -> None:
-        """Give the baton to a thread without work, or to one that let others go if that is due or nobody else is."""
+        """Give the baton to a thread without work, or to one that let others go if it is due or no other is left."""
         self.holder = 0
         if not self._is_due():
             if self.resting:

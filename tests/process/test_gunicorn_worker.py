@@ -78,6 +78,16 @@ def idle():
     one.tmp.close()
 
 
+@pytest.fixture
+def listener(idle):
+    """A socket at which the worker accepts connections."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        one.setblocking(False)
+        idle.listeners[one.fileno()] = one
+        idle.poller.watch(one.fileno())
+        yield one
+
+
 def waits(worker, connection, state):
     """Let a connection wait, whose time is never over."""
     worker.connections.add(connection)
@@ -95,22 +105,18 @@ def test_a_worker_that_has_stopped_gets_no_signal_of_its_timer_any_more(idle):
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 
 
-def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle):
+def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle, listener):
     idle.cfg.set("worker_connections", 3)
     idle.wsgi = application_of([])
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        idle.listeners[listener.fileno()] = listener
-        idle.poller.watch(listener.fileno())
-        with socket.create_connection(listener.getsockname()) as first:
+    with socket.create_connection(listener.getsockname()) as first:
+        work(idle)
+        first.send(b"GET / HTTP/1.1")
+        (fd,) = idle.poller.look(True)
+        (asked,) = idle.waiting.values()
+        with socket.create_connection(listener.getsockname()):
+            del idle.waiting[fd]  # a thread has it
             work(idle)
-            first.send(b"GET / HTTP/1.1")
-            (fd,) = idle.poller.look(True)
-            (asked,) = idle.waiting.values()
-            with socket.create_connection(listener.getsockname()):
-                del idle.waiting[fd]  # a thread has it
-                work(idle)
-                assert asked in idle.connections and asked.peer == first.getsockname()
+            assert asked in idle.connections and asked.peer == first.getsockname()
 
 
 def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idle, caplog):
@@ -126,22 +132,18 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
         assert caplog.messages == []
 
 
-def test_a_full_server_accepts_again_when_a_connection_ends(idle):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        idle.listeners[listener.fileno()] = listener
-        idle.poller.watch(listener.fileno())
-        clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
-        for _ in range(2):
-            work(idle)
-            for connection in idle.connections:
-                connection.state = KEPT  # these make no room
-        assert len(idle.connections) == 2 and idle.is_full
-        idle._end(next(iter(idle.connections)))
+def test_a_full_server_accepts_again_when_a_connection_ends(idle, listener):
+    clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
+    for _ in range(2):
         work(idle)
-        assert len(idle.connections) == 2 and not idle.poller.epoll.poll(0)
-        for client in clients:
-            client.close()
+        for connection in idle.connections:
+            connection.state = KEPT  # these make no room
+    assert len(idle.connections) == 2 and idle.is_full
+    idle._end(next(iter(idle.connections)))
+    work(idle)
+    assert len(idle.connections) == 2 and not idle.poller.epoll.poll(0)
+    for client in clients:
+        client.close()
 
 
 def answer_of(connection, length, headers=None, body=None):
@@ -375,16 +377,12 @@ def test_clients_take_turns_however_many_requests_one_has_sent(serves):
         theirs.close()
 
 
-def test_all_clients_that_have_come_are_accepted_together(serves):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.setblocking(False)
-        serves.listeners[listener.fileno()] = listener
-        serves.poller.watch(listener.fileno())
-        clients = [socket.create_connection(listener.getsockname()) for _ in range(5)]
-        work(serves)
-        assert len(serves.connections) == 5
-        for client in clients:
-            client.close()
+def test_all_clients_that_have_come_are_accepted_together(serves, listener):
+    clients = [socket.create_connection(listener.getsockname()) for _ in range(5)]
+    work(serves)
+    assert len(serves.connections) == 5
+    for client in clients:
+        client.close()
 
 
 @each("state", [SILENT, KEPT, LINGERING])
