@@ -5,6 +5,7 @@ does not reveal it. Must not know requests.
 """
 
 import hmac
+from contextlib import AbstractContextManager
 
 from store import server_notes
 from store.database import EVERYBODY, transaction
@@ -12,6 +13,11 @@ from store.rows import new_id
 
 LIFE_MS = 600_000
 NOTE = "unseen "  # with the id of what has the secret and a mark of the session after it, the name of the note
+
+
+def with_secret(account_seq: int) -> AbstractContextManager[None]:
+    """A transaction for something new of an account and its secret: neither is stored without the other."""
+    return transaction(EVERYBODY, account_seq)
 
 
 def keep(secret: str, session_token: str, now: int, id_: str = "") -> str:

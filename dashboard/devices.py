@@ -121,19 +121,21 @@ def resync_device() -> dict[str, Any]:
 
 def add_device() -> Page:
     """POST /app/devices/new: a device that is no browser; the page that comes next shows its topic or secret once."""
+    account_seq, now = current().account.seq, clock.now_ms()
     typed = {name: request.form.get(name, "").strip() for name in (*REGISTRATION, "when")}
     provider = PROVIDERS.get(typed["kind"])
     try:
         if provider and provider.kind not in push.configured():
             raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
         registration = {name: typed[name] or None for name in REGISTRATION} | _role(typed["when"])
-        device = devices.add_device(current().account.seq, registration, clock.now_ms(), origin=guards.origin())
+        with shown_once.with_secret(account_seq):
+            device = devices.add_device(account_seq, registration, now, origin=guards.origin())
+            if shown := device.topic or device.secret:
+                shown_once.keep(shown, guards.session_token(), now, device.id)
     except Refused as refused:
         problem = Problem.of(refused)
         field = problem.field if problem.field in REGISTRATION else "name"
         return show_devices(problem._replace(field=f"{_form(provider)}-{field}")), 422
-    if shown := device.topic or device.secret:
-        shown_once.keep(shown, guards.session_token(), clock.now_ms(), device.id)
     if device.topic:
         return redirect(f"{DEVICES}?made={device.id}#subscribe", 303)
     made = f"?made={device.id}" if shown else ""

@@ -47,16 +47,17 @@ def show_keys(**more: Any) -> str:
 
 def create_key() -> Page:
     """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
-    sent, now = request.form, clock.now_ms()
+    sent, account_seq, now = request.form, current().account.seq, clock.now_ms()
     name, scope, life = sent.get("name", ""), sent.get("scope", FULL), sent.get("life", "")
     try:
         if life not in LIVES:
             raise Refused(400, "Choose one of these times.", field="life")
         limits = api_keys.limits(scope, now + LIVES[life][0] * DAY_MS if life else None, now, "life")
-        key, full_key = accounts.create_key(current().account.seq, name, now, is_distinct=True, limits=limits)
+        with shown_once.with_secret(account_seq):
+            key, full_key = accounts.create_key(account_seq, name, now, is_distinct=True, limits=limits)
+            shown_once.keep(full_key, guards.session_token(), now, key.id)
     except Refused as refused:
         return show_keys(problem=Problem.of(refused), name=name, scope=scope, life=life), 422
-    shown_once.keep(full_key, guards.session_token(), now, key.id)
     return redirect(f"/app/keys?made={key.id}", 303)
 
 

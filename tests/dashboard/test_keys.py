@@ -3,6 +3,8 @@
 import re
 
 from core import api_keys
+from store import server_notes
+from store.database import WriteFailed
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import lines_of
 from tests.support.pages import Visitor, signed_in
@@ -106,6 +108,16 @@ def test_a_new_key_never_shown_is_forgotten_after_some_minutes(owner, moved_cloc
     forgotten = owner.post("/app/keys", {"name": "forgotten"}).location
     moved_clock.advance(11 * 60)
     assert make_key(owner, "later") and full_key_at(owner, forgotten) is None
+
+
+def test_neither_a_key_nor_a_device_is_stored_without_the_secret_that_its_page_shows(service, owner, monkeypatch):
+    def fails(*_):
+        raise WriteFailed("disk full")
+
+    monkeypatch.setattr(server_notes, "put", fails)
+    forms = {"/app/keys": {"name": "backup"}, "/app/devices/new": {"kind": "ntfy"}}
+    assert [owner.post(path, form).status_code for path, form in forms.items()] == [503, 503]
+    assert [lines_of(service, what, "list", OWNER) for what in ("key", "device")] == [[], []]
 
 
 def test_the_example_command_holds_the_key_and_the_address_of_the_page(owner):
