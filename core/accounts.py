@@ -337,19 +337,14 @@ def sign_out_everywhere(account_seq: int) -> None:
 # --- API keys -----------------------------------------------------------------------------------------------
 
 
-def create_key(
-    account_seq: int, name: str, now: int, is_distinct: bool = False, limits: Mapping[str, Any] | None = None
-) -> tuple[ApiKey, str]:
-    """A new key and its full text; only its hash is kept. With `is_distinct`, no other live key has its name.
+def create_key(account_seq: int, name: str, now: int, limits: Mapping[str, Any] | None = None) -> tuple[ApiKey, str]:
+    """A new key and its full text; only its hash is kept.
 
     Without `limits` (those of `core/api_keys.py`) it may do everything, for ever.
     """
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
     with transaction(account_seq):
-        if is_distinct and name in ApiKey.live_names(account_seq):
-            taken = f"There is already an API key “{name}”. Choose another name, or revoke that key first."
-            raise Refused(400, taken, field="name")
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"You already have {MAX_LIVE_KEYS:,} API keys. Revoke one first.")
         return ApiKey.add(account_seq, name, full_key, now, **(limits or {})), full_key

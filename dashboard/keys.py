@@ -54,7 +54,7 @@ def create_key() -> Page:
             raise Refused(400, "Choose one of these times.", field="life")
         limits = api_keys.limits(scope, now + LIVES[life][0] * DAY_MS if life else None, now, "life")
         with shown_once.with_secret(account_seq):
-            key, full_key = accounts.create_key(account_seq, name, now, is_distinct=True, limits=limits)
+            key, full_key = accounts.create_key(account_seq, name, now, limits)
             shown_once.keep(full_key, guards.session_token(), now, key.id)
     except Refused as refused:
         return show_keys(problem=Problem.of(refused), name=name, scope=scope, life=life), 422
