@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from process import clock
 from providers.base import Answer, Meaning, Outcome, Provider, Push, Unavailable, one_line, shown
 from providers.chat_forms import links
-from providers.smtp import SmtpServer, check, send
+from providers.smtp import SmtpServer, send
 from providers.transport import Request
 from settings.variables import SettingError, Variable, parts_of
 from wire.errors import Refused
@@ -156,7 +156,7 @@ class Email(Provider[SmtpServer]):
 
     def ready(self) -> str:
         """The sentence of `doctor`; `Unavailable` if the server cannot be used."""
-        answer = check(self.settings, CHECK_TIMEOUT_S)
+        answer = send(self.settings, None, b"", CHECK_TIMEOUT_S)
         if answer.outcome is not Outcome.DELIVERED:
             raise Unavailable(answer)
         return "the mail server takes the connection and the sign-in."

@@ -68,7 +68,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "sqlite3": {f"store.sqlite{part}" for part in ("", "_connection", "_file", "_writer")},
     "psycopg": {f"store.postgresql{part}" for part in ("", "_connection", "_copy", "_lock", "_statements")},
     "psycopg_pool": {"store.postgresql"},
-    "pycurl": {"providers.transport"},
+    "pycurl": {"providers.smtp", "providers.transport"},
     "jwt": {"providers.apns", "providers.webpush_crypto"},
     "pyfcm": {"providers.fcm"},
     "google": {"providers.fcm"},

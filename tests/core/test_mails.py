@@ -293,7 +293,7 @@ def test_doctor_connects_and_signs_in_and_mails_nothing(service, mail_server):
     [
         ("535", "AUTH", "The mail server refused the name or password (535). Check SMTP_URL."),
         ("554", "greeting", "The mail server answered 554 (Not today)."),
-        ("closes", "", "The mail server could not be reached: it closed the connection."),
+        ("closes", "", "The mail server could not be reached: the connection was lost."),
     ],
 )
 def test_doctor_says_what_is_wrong_with_the_mail_server(make_service, mail_server, behaves, at, said):

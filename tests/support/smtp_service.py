@@ -19,8 +19,8 @@ def _parsed(data):
 class SmtpService:
     """Takes every mail. `behaves` names another way:
 
-    `hangs` never answers, `closes` after the greeting, `drips` one byte at a time, `drips encrypted` after STARTTLS
-    alone, and a number such as 451 answers the command `at` (RCPT, or AUTH, DATA, MAIL, greeting).
+    `hangs` never answers, `closes` after the greeting, `drips` one byte at a time, and a number such as 451 answers
+    the command `at` (RCPT, or AUTH, DATA, MAIL, greeting).
     """
 
     def __init__(self, context=None, is_tls=False, offers=()):
@@ -77,8 +77,6 @@ class SmtpService:
         return is_meant
 
     def _talk(self, connected):
-        while self.behaves == "never ends":
-            connected.sendall(b"220-Welcome\r\n" * 1_000)
         if self.behaves == "hangs":
             while connected.recv(1024):
                 pass
@@ -110,11 +108,14 @@ class _Session:
     def _starttls(self, line):
         self._say("STARTTLS", "220 Go on")
         self.connected = self.service.context.wrap_socket(self.connected, server_side=True)
-        self.service.behaves = self.service.behaves.removesuffix(" encrypted")
         self.lines = self.connected.makefile("rb")
 
     def _auth(self, line):
-        self.service.passwords.append(line)
+        way, given = line.split()[1:]
+        self.service.passwords.append(given)
+        if way == "LOGIN":
+            self.connected.sendall(b"334 UGFzc3dvcmQ6\r\n")
+            self.service.passwords.append(self.lines.readline().decode().strip())
         self._say("AUTH", "235 Fine")
 
     def _mail(self, line):
