@@ -63,7 +63,7 @@ def take_lock(server):
         sqlite_lock.take(settings.database, settings.local_url, server.log.warning, note=settings.addresses)
     except OSError as error:
         where = error.filename or settings.database  # its directory or its lock file
-        raise SystemExit(f"The database cannot be used: {where}: {error.strerror}.") from None
+        raise SystemExit(f"DATA_DIR or DATABASE_URL cannot be used: {where}: {error.strerror}.") from None
 
 
 def on_starting(server):

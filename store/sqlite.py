@@ -171,7 +171,7 @@ def _check_place(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_right = not path.exists() or is_sqlite(path) or not has_data(path)
     except OSError as error:
-        raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
+        raise DatabaseRefused(f"DATA_DIR or DATABASE_URL cannot be used: {path}: {error.strerror}.") from None
     if not is_right:
         raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
 

@@ -306,6 +306,12 @@ def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, u
     assert len(result.output.splitlines()) == 1, result.output
 
 
+def test_a_place_that_cannot_be_used_is_named_with_its_settings():
+    result = run_command(Path("/dev/null/data"), "account", "create", OWNER)
+    place = "/dev/null/data/pocketbell.db: Not a directory"
+    assert said(result) == f"Error: DATA_DIR or DATABASE_URL cannot be used: {place}."
+
+
 @sqlite_only
 def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(owned):
     resource = pytest.importorskip("resource")

@@ -1,4 +1,4 @@
-"""What the log says of a start: the version, and that an older database was upgraded."""
+"""What the log says of a start: the version, that an older database was upgraded, or why it failed."""
 
 import re
 import sqlite3
@@ -7,6 +7,7 @@ from contextlib import closing
 from config import VERSION
 from store.engine import SCHEMA_VERSION
 from tests.support.schemas import SCHEMAS
+from tests.support.server import PATIENCE_S
 
 
 def test_the_log_of_a_start_names_version_and_schema(start):
@@ -23,3 +24,10 @@ def test_the_log_says_that_an_older_database_was_upgraded_and_where_its_copy_is(
     (copy,) = re.findall(rf"Upgraded schema {len(SCHEMAS)} to {SCHEMA_VERSION} in \d+\.\d s; copy at ([^\"]+)\"", log)
     with closing(sqlite3.connect(copy)) as kept:
         assert kept.execute("PRAGMA user_version").fetchone() == (len(SCHEMAS),)
+
+
+def test_a_directory_that_cannot_be_used_ends_a_start_and_is_named_with_its_settings(start):
+    stopped = start(DATA_DIR="/dev/null/data")
+    assert stopped.process.wait(PATIENCE_S) == 1
+    said = "DATA_DIR or DATABASE_URL cannot be used: /dev/null/data: Not a directory."
+    assert stopped.log.splitlines()[-1] == said
