@@ -116,6 +116,16 @@ def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, a
     assert owner.get(f"/notifications/{id_}").json["notification"]["repeats"] == 2
 
 
+def test_the_last_repeat_is_on_a_stream_that_opened_before_and_looks_after_the_end(
+    owner, android, alarm, moved_clock
+):
+    id_ = alarm(acknowledge={"everyS": 60, "forS": 60})
+    stream = Stream(android)
+    repeat(owner, moved_clock)
+    repeat(owner, moved_clock)
+    assert (rung(owner, id_), [message["id"] for message in stream.new()]) == (("expired", 1), [f"{id_}-1"])
+
+
 def test_a_polling_phone_gets_a_repeat_of_a_notification_older_than_its_last_message(
     owner, android, alarm, moved_clock
 ):

@@ -110,6 +110,13 @@ def test_a_rule_with_for_fires_when_no_value_has_broken_it_since(owner, lasting,
     assert (lasting.state, told(owner)) == ("firing", [FIRES])
 
 
+def test_an_older_value_that_comes_late_ends_no_firing(lasting, passes, moved_clock):
+    lasting.sends(95)
+    passes(5 * MINUTE_S)
+    lasting.sends((50, moved_clock.ms - 6 * MINUTE_S * 1000))
+    assert lasting.state == "firing"
+
+
 def test_one_value_that_does_not_meet_a_rule_restarts_its_for(owner, lasting, passes):
     lasting.sends(95)
     passes(4 * MINUTE_S)

@@ -285,6 +285,18 @@ def test_a_mute_holds_it(owner, browser, passes, what):
     assert (bodies(browser), detail(owner, id_)["status"]) == (["finished"] * 2, "delivered")
 
 
+def test_a_mute_holds_one_that_came_in_a_digest_too(owner, browser, passes):
+    mute(owner, for_s=60)
+    id_, _ = send(owner, "a"), send(owner, "b")
+    passes(60)
+    snooze(owner, id_)
+    mute(owner, for_s=HOUR_S + 60)
+    passes(HOUR_S)
+    assert statuses(owner) == {"a": "held", "b": "delivered"}
+    passes(60)
+    assert bodies(browser)[1:] == ["a"] and statuses(owner)["a"] == "delivered"
+
+
 def test_quiet_hours_hold_it_as_an_event_whoever_sent_it(service, owner, browser, night, works_at):
     hook, passing = service.alert("--follow-quiet-hours"), service.alert("--ignore-quiet-hours", name="Always")
     service.flask("send", OWNER, "Note", "by hand")
