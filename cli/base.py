@@ -29,7 +29,7 @@ from store.sqlite_lock import note_of_service
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
 
-PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
+PRIORITY = click.Choice[int | str]((*PRIORITIES.values(), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 CALLED_FROM = "called_from"  # the key in `ScriptInfo.data` of the directory in which `./pocketbell` was called
 MAX_PIPED_BYTES = 1 << 20
@@ -170,11 +170,6 @@ def of_account(command: Callable[..., Any]) -> Callable[..., Any]:
 def link(path: str) -> str:
     """The path as an address of the service."""
     return str(current_app.config["SETTINGS"].public_url) + path
-
-
-def number_or_word(priority: str) -> int | str:
-    """A priority as an option gives it."""
-    return int(priority) if priority.isdecimal() else priority
 
 
 def piped(what: str, most: int = MAX_PIPED_BYTES) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import push
-from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, options
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, of_account, options
 from core import devices
 from core.channels import ALWAYS, FALLBACK, MAX_AFTER_S, MIN_AFTER_S
 from core.channels import role as role_of
@@ -24,17 +24,13 @@ role_options = options(
     click.option("--role", type=click.Choice([ALWAYS, FALLBACK]), help="Get everything, or be a fallback."),
     click.option(
         "--after",
+        "afterS",
         type=click.IntRange(MIN_AFTER_S, MAX_AFTER_S),
         metavar="SECONDS",
         help="Time until a fallback gets what no other device has.",
     ),
-    click.option("--min-priority", type=PRIORITY, help="Push only this priority and higher."),
+    click.option("--min-priority", "minPriority", type=PRIORITY, help="Push only this priority and higher."),
 )
-
-
-def _fields(after: int | None, min_priority: str | None, **others: str | None) -> dict[str, Any]:
-    """The fields of the REST API for the options."""
-    return {"afterS": after, "minPriority": min_priority and number_or_word(min_priority), **others}
 
 
 @device.command("add")
@@ -53,7 +49,7 @@ def add_device(owner: Account, kind: str, token: str | None, **options: Any) -> 
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
     registration = PROVIDERS[kind].registration(token) if token else {}
-    added = devices.add_device(owner.seq, {"kind": kind, **_fields(**options), **registration}, clock.now_ms())
+    added = devices.add_device(owner.seq, {"kind": kind, **options, **registration}, clock.now_ms())
     click.echo(link(f"/{added.topic}") if added.topic else added.id)
     if added.secret:
         click.echo(added.secret)
@@ -80,10 +76,9 @@ def _row(one: Device) -> Row:
 @of_account
 @click.argument("device_id")
 @role_options
-@click.option("--quiet-hours", metavar="HOURS|off", help=f"Push nothing during these hours: {EXAMPLES}.")
-def set_device(owner: Account, device_id: str, quiet_hours: str | None, **options: Any) -> None:
+@click.option("--quiet-hours", "quietHours", metavar="HOURS|off", help=f"Push nothing in these hours: {EXAMPLES}.")
+def set_device(owner: Account, device_id: str, **settings: Any) -> None:
     """Change a device. Options that are left out keep their value."""
-    settings = {**_fields(**options), "quietHours": quiet_hours}
     changed = devices.change_device(owner.seq, device_id, settings)
     hours = f"quiet hours {changed.quiet_hours}" if changed.quiet_hours else "no quiet hours"
     after_s = changed.after_s

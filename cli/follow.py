@@ -69,19 +69,13 @@ def accept(owner: Account, followed_id: str) -> None:
     click.echo(line(f"{owner.email} now follows the {one.what} {one.name} of {one.owner}."))
 
 
-@follow.command("decline")
-@of_account
-@click.argument("followed_id", metavar="ID")
-def decline(owner: Account, followed_id: str) -> None:
-    """Decline an invitation."""
-    one = followers.leave(owner, followed_id, clock.now_ms())
-    click.echo(line(f"Declined the {one.what} {one.name} of {one.owner}."))
-
-
 @follow.command("leave")
 @of_account
 @click.argument("followed_id", metavar="ID")
 def leave(owner: Account, followed_id: str) -> None:
-    """Stop following. Repeating and held notifications are deleted; the rest stays in the history."""
+    """Stop following, or decline an invitation. Repeating and held notifications are deleted, the rest stays."""
     one = followers.leave(owner, followed_id, clock.now_ms())
-    click.echo(line(f"Left the {one.what} {one.name} of {one.owner}."))
+    click.echo(line(f"{'Left' if one.is_following else 'Declined'} the {one.what} {one.name} of {one.owner}."))
+
+
+follow.add_command(leave, "decline")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.base import PRIORITY, Group, Row, line, link, lists, moment, number_or_word, of_account, options
+from cli.base import PRIORITY, Group, Row, line, link, lists, moment, of_account, options
 from core import accounts, heartbeats
 from core.definitions import HEARTBEAT
 from core.durations import short
@@ -104,7 +104,4 @@ def _address(beat: Beat) -> str:
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
     """The options that were given."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    if "priority" in given:
-        given["priority"] = number_or_word(given["priority"])
-    return given
+    return {name: value for name, value in settings.items() if value is not None}

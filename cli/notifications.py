@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from cli.base import PRIORITY, Command, Group, line, number_or_word, of_account, piped
+from cli.base import PRIORITY, Command, Group, line, of_account, piped
 from core import accounts, deletion, delivery
 from core.local_time import moment_ms
 from models import Account
@@ -29,12 +29,10 @@ history = Group("history", help="Delete notifications from the history.")
     "--acknowledge", is_flag=True, default=None, help="Repeat it every minute until acknowledged, at most 50 times."
 )
 @click.option("--deliver-at", metavar="TIME", help="Send it later: 2026-11-21T07:00, or Unix milliseconds.")
-def send(owner: Account, body: str | None, priority: str | None, deliver_at: str | None, **said: Any) -> None:
+def send(owner: Account, body: str | None, deliver_at: str | None, **said: Any) -> None:
     """Send a notification and print its id and status. Without BODY, read the body from standard input."""
     accounts.check_enabled(owner)
     said["body"] = piped("the body") if body is None else body
-    if priority:
-        said["priority"] = number_or_word(priority)
     if deliver_at is not None:
         said["deliverAt"] = moment_ms(deliver_at, owner.time_zone)
     sent = delivery.deliver(Owner.of(owner), checked_content(said)).notification

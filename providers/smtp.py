@@ -18,8 +18,8 @@ MAX_KEPT_LINES = 100  # of a server's answers
 SIGN_IN = "AUTH=PLAIN;AUTH=LOGIN"  # the ways
 OFFER = re.compile(rb"250[ -]AUTH\b", re.I)  # of a sign-in, in the answer to EHLO
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
-# libcurl's codes: for what the server's answer refuses, and others.
-REFUSED, COMMAND_REFUSED, NOT_SIGNED_IN = (8, 55), 55, 67
+COMMAND_REFUSED, NOT_SIGNED_IN = 55, 67  # libcurl's codes
+REFUSED = (8, COMMAND_REFUSED)  # of these, the server's answer says why
 CONFIGURATION = {
     60: "The mail server could not be reached: its certificate is not trusted.",
     64: "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL.",
