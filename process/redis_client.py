@@ -7,10 +7,10 @@ redis-py is imported when a client is made. Must not know what the scripts do. N
 may quote what was sent.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Sequence
-from itertools import zip_longest
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ class RedisClient:
         options |= {"retry": Retry(NoBackoff(), 0), "protocol": 2, "driver_info": None}
         self._redis = Redis.from_pool(ConnectionPool(**options))
         self._prefix = f"{{pocketbell:{name}}}:"  # the braces keep all keys on one node of a cluster
-        self._questions: SimpleQueue[Question | None] = SimpleQueue()  # None only wakes the thread
+        self._questions: SimpleQueue[Question] = SimpleQueue()
         self._lock = threading.Lock()
         self._is_closed = threading.Event()
         self.is_away = False  # whether the circuit breaker is open
@@ -81,17 +81,15 @@ class RedisClient:
         return None
 
     def close(self) -> None:
-        """End the thread and its connection; the client answers None from now on."""
+        """End the thread and its connection, within a second; the client answers None from now on."""
         self._is_closed.set()
         self.is_away = True
-        self._questions.put(None)
 
     def _open_breaker(self, error: Exception) -> None:
         with self._lock:
             is_news, self.is_away = not self.is_away, True
         if is_news:
             log.warning(f"Redis cannot be used: {_reason(error)}. This process counts by itself until it can.")
-            self._questions.put(None)
 
     # --- the thread that talks to Redis ---------------------------------------------------------------------
 
@@ -100,49 +98,43 @@ class RedisClient:
             try:
                 if self.is_away:
                     self._try_again()
-                else:
-                    self._answer(self._waiting(self._questions.get()))
+                elif questions := self._taken(TRIED_EVERY_S):
+                    self._answer(questions)
             except Exception as error:
                 self._open_breaker(error)
-        self.is_away = True
         self._redis.close()
 
     def _try_again(self) -> None:
-        """Answer those who still wait with None, and close the breaker if Redis takes what is written."""
-        for question in self._waiting():
-            question.answer.put(None)
+        """Close the breaker if Redis takes what is written."""
         if self._is_closed.wait(TRIED_EVERY_S):
             return
         self._probe()
-        self.is_away = False
+        self._taken(0)  # nobody waits for these any more
+        self.is_away = self._is_closed.is_set()
         log.warning("Redis can be used again.")
 
-    def _waiting(self, first: Question | None = None) -> list[Question]:
-        """The first question, if any, and all that wait for the thread."""
-        taken = [first]
-        while not self._questions.empty():
-            taken.append(self._questions.get())
-        return [question for question in taken if question]
+    def _taken(self, pause_s: float) -> list[Question]:
+        """All questions, once there is one; none if none comes in so many seconds."""
+        taken = []
+        with contextlib.suppress(Empty):
+            taken.append(self._questions.get(timeout=pause_s))
+            while True:
+                taken.append(self._questions.get_nowait())
+        return taken
 
     def _answer(self, questions: list[Question]) -> None:
-        """Answer the questions: all with None if one of them fails."""
-        answers: list[Any] = []
-        try:
-            answers = self._ask(questions)
-        finally:
-            for question, answer in zip_longest(questions, answers):
-                question.answer.put(answer)
-
-    def _ask(self, questions: list[Question]) -> list[Any]:
-        """What all scripts return, in one trip to Redis; raises the first error."""
+        """Answer the questions in one trip to Redis. Once one fails, the others get None; raises its error."""
         pipeline = self._redis.pipeline(transaction=False)
         for script, keys, values, _ in questions:
             pipeline.eval(script, len(keys), *keys, *values)
-        answers = pipeline.execute(raise_on_error=False)  # redis-py's own error quotes what was sent
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
+        try:
+            for question, answer in zip(questions, pipeline.execute(raise_on_error=False), strict=True):
+                if isinstance(answer, Exception):  # redis-py's own error would quote what was sent
+                    raise answer
+                question.answer.put(answer)
+        finally:
+            for question in questions:
+                question.answer.put(None)  # read by those alone that have no answer
 
     def _probe(self) -> None:
         """Write something: a replica or a full Redis refuses."""
