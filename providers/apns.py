@@ -1,6 +1,6 @@
 """Apple's push service, APNs: its settings, requests, provider token and answers.
 
-All threads share one provider token, renewed after 30 minutes: Apple accepts a token for 60, and no new one within
+All threads share one provider token, renewed after 40 minutes: Apple accepts a token for 60, and no new one within
 20. PyJWT and cryptography are imported when they are first needed. Must not know Flask, the database, or the
 consequences of an outcome.
 """
@@ -29,7 +29,8 @@ from wire.json_text import json_bytes
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY
 
 MAX_BYTES = 4_096
-TOKEN_LIFE_S = 30 * 60
+TOKEN_LIFE_S = 40 * 60
+MIN_RENEWAL_S = 20 * 60.0  # Apple refuses a token that follows another sooner
 CLOCK_TOLERANCE_S = 60
 CRITICAL_SOUND = {"critical": 1, "name": "default", "volume": 1.0}  # without it, a muted phone stays silent
 APPLE_ID = r"[A-Za-z0-9]{10}"
@@ -71,6 +72,7 @@ class Apns(Provider[ApnsSettings]):
         Meaning("410", Outcome.DEAD),
         Meaning("400", Outcome.TRANSIENT, "IdleTimeout"),
         Meaning("400", Outcome.CONFIGURATION, "DeviceTokenNotForTopic|TopicDisallowed|MissingTopic|BadTopic"),
+        Meaning("403", Outcome.EXPIRED, "ExpiredProviderToken"),
         Meaning("404", Outcome.CONFIGURATION),
     )
     variables = (
@@ -94,6 +96,7 @@ class Apns(Provider[ApnsSettings]):
         self._lock = threading.Lock()
         self._key: Any = None
         self._token, self._made_at_s, self._dated_s = "", 0.0, 0.0
+        self._renewed_at_s = -MIN_RENEWAL_S
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> ApnsSettings | None:
@@ -126,6 +129,14 @@ class Apns(Provider[ApnsSettings]):
         }
         url = f"{self.settings.url}/3/device/{push.token}"
         return Request(url, headers, self._payload(push.message), any_address=True, leads=True)
+
+    def renew(self, used: Request) -> None:
+        """Drop the provider token unless another thread has replaced it, or Apple would not accept a new one yet."""
+        with self._lock:
+            now_s = clock.monotonic_s()
+            is_current = used.headers["authorization"] == f"bearer {self._token}"
+            if is_current and now_s - self._renewed_at_s >= MIN_RENEWAL_S:
+                self._token, self._renewed_at_s = "", now_s
 
     def _provider_token(self) -> str:
         with self._lock:

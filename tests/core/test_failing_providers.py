@@ -112,6 +112,16 @@ def test_the_same_apns_token_in_capitals_is_the_same_device(owner, apns):
     assert len(ids) == 1
 
 
+def test_apns_gets_no_more_new_tokens_than_its_limit_however_often_it_reports_one_expired(owner, apns, moved_clock):
+    phone = device(owner, "apns", apns.phone())
+    for _ in range(4):
+        phone.then(403, "ExpiredProviderToken").then(403, "ExpiredProviderToken")
+        owner.send()
+        moved_clock.advance(60)
+    tokens = {pushed["authorization"] for pushed in phone.pushes}
+    assert len(tokens) == 2
+
+
 def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns, monkeypatch):
     phone = device(owner, "apns", apns.phone())
     owner.send()

@@ -6,7 +6,7 @@ import pytest
 
 import push
 from providers.transport import send_all
-from tests.support.outcomes import register, send_at_once, sent_status
+from tests.support.outcomes import assert_says, last_error, newest, pass_time, register, send_at_once, sent_status
 
 
 @pytest.fixture
@@ -41,6 +41,28 @@ def test_16_threads_share_one_provider_token(service, apns):
     apns.limits_tokens = True
     assert send_at_once(service, apns, "apns") == ["delivered"] * 16
     assert (len(apns.tokens), apns.duplicates) == (1, 0)
+
+
+def test_an_expired_provider_token_is_renewed_and_the_push_sent_again_within_the_request(
+    owner, phone, apns, moved_clock
+):
+    owner.send()
+    moved_clock.advance(25 * 60)
+    phone.then(403, "ExpiredProviderToken")
+    assert sent_status(owner) == "delivered"
+    first, second, third = (one["authorization"] for one in phone.pushes)
+    assert first == second != third
+    assert (last_error(owner), apns.duplicates) == (None, 0)
+
+
+def test_a_provider_token_expired_twice_is_a_configuration_fault(service, owner, phone, apns, moved_clock):
+    owner.send()
+    moved_clock.advance(25 * 60)
+    phone.then(403, "ExpiredProviderToken").then(403, "ExpiredProviderToken")
+    assert (sent_status(owner), len(phone.pushes)) == ("pending", 3)
+    assert_says(last_error(owner), "ExpiredProviderToken", phone.token)
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 4, None)
 
 
 @pytest.mark.parametrize("hours", [-3, 3])

@@ -176,8 +176,8 @@ def test_a_passing_fault_is_pending_and_retried_after_30_seconds(
 
 
 CONFIGURATION = [
-    *(("apns", 403, {"reason": f"{word}ProviderToken"}) for word in ("Invalid", "Missing", "Expired")),
-    *(("apns", 403, {"reason": reason}) for reason in ("Forbidden", "BadCertificate", "BadCertificateEnvironment")),
+    *(("apns", 403, {"reason": reason}) for reason in ("InvalidProviderToken", "MissingProviderToken", "Forbidden")),
+    *(("apns", 403, {"reason": reason}) for reason in ("BadCertificate", "BadCertificateEnvironment")),
     *(("apns", 400, {"reason": reason}) for reason in ("DeviceTokenNotForTopic", "TopicDisallowed", "MissingTopic")),
     *(("apns", 401, {"reason": "Unauthorized"}), ("apns", 400, {"reason": "BadTopic"})),
     ("apns", 404, {"reason": "BadPath"}),
