@@ -8,7 +8,7 @@ from collections import defaultdict
 from functools import partial
 from typing import NamedTuple
 
-from core import buttons, digest_text, fetching
+from core import buttons, digest_text, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, note_device, push_all
 from core.batches import Batches
 from core.devices import receivers
@@ -56,6 +56,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         if stored.acknowledge(owner_seq, seq, device_seq, by, now):
             end_pushes(owner_seq, seq, "It was acknowledged before this device had it.", now)
             after_commit(batches.due.set)
+            after_commit(long_poll.note_change)
 
 
 def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:

@@ -3,13 +3,14 @@
 import re
 from typing import NamedTuple
 
-from core import alarms, mutes
+from core import alarms, long_poll, mutes
 from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, Alert, sha256_of
 from process import clock
 from store import buttons, copies, notifications
 from store.buttons import GivenAnswer, PressedButton
+from store.database import after_commit
 from store.mutes import Mute
 from store.senders import Subject
 from wire.errors import Refused, existing
@@ -95,6 +96,7 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
     now = clock.now_ms()
     if not buttons.put_first_answer(seq, position, device_seq, None, now):
         raise Refused(409, "This was already answered.")
+    after_commit(long_poll.note_change)
     group = copies.group([seq])
     for one in group:
         buttons.put_first_answer(one.seq, position, device_seq, account_seq, now)  # its own has one already

@@ -8,11 +8,10 @@ from store import buttons, engine
 
 MAX_WAITING = 8  # requests at the same time
 MAX_WAITING_OF_ACCOUNT = 4
-POLLED_EVERY_S = 0.25
+POLLED_EVERY_S = 0.5  # another process may take the answer, or this one just before the wait begins
 
 _waiting = list[int]()  # the accounts (their seqs) of the requests that wait
-_lock = threading.Lock()
-_pause = threading.Event().wait  # nothing ends it early
+_changed = threading.Condition()
 
 
 def goes_on() -> bool:
@@ -26,7 +25,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
     Returns early when the process ends, and at once, with False, if enough requests wait already. `confirm` may raise
     an exception to end the wait.
     """
-    with _lock:
+    with _changed:
         if len(_waiting) >= MAX_WAITING or _waiting.count(account_seq) >= MAX_WAITING_OF_ACCOUNT:
             return False
         _waiting.append(account_seq)
@@ -40,6 +39,18 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
             _pause(min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
-        with _lock:
+        with _changed:
             _waiting.remove(account_seq)
     return True
+
+
+def note_change() -> None:
+    """Wake the waiting requests after an answer or an acknowledgement."""
+    with _changed:
+        _changed.notify_all()
+
+
+def _pause(pause_s: float) -> None:
+    """Wait at most `pause_s` seconds for a change."""
+    with _changed:
+        _changed.wait(pause_s)

@@ -1,14 +1,17 @@
 """`GET /api/v1/notifications/{id}?wait=N` until an answer, an acknowledgement or the time is over."""
 
+import threading
+
 import pytest
 
 from core import long_poll
 from store import database
 from store.database import EVERYBODY, transaction
+from tests.support.alarms import acknowledge
 from tests.support.assistants import call
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
-from tests.support.server import in_threads, join
+from tests.support.server import PATIENCE_S, in_threads, join
 from tests.support.service import Caller
 from tests.support.tables import alter
 
@@ -84,7 +87,7 @@ def test_an_answer_that_another_process_took_is_found(service, owner, asked, mea
         alter(service, f"INSERT INTO answer SELECT seq, 1, {moved_clock.ms}, NULL, NULL FROM notification")
 
     meanwhile.append(elsewhere)
-    expected = {"label": "No", "answer": "n", "at": moved_clock.ms + 250, "device": None}
+    expected = {"label": "No", "answer": "n", "at": moved_clock.ms + 500, "device": None}
     assert waited(owner, asked, 25).json["notification"]["answer"] == expected
 
 
@@ -136,3 +139,34 @@ def test_with_a_place_it_waits_and_the_place_is_free_again(owner, asked, meanwhi
         meanwhile.append(happens)
         assert "Retry-After" not in waited(owner, asked, 1).headers
         assert moved_clock.monotonic > began and sorted(long_poll._waiting) == taken
+
+
+@each(
+    "fields, is_over, wake",
+    [
+        ({"actions": ANSWERS}, "answer", lambda id_, service, owner, browser: press(service, paths(browser)["Yes"])),
+        ({"acknowledge": True}, "acknowledgedAt", lambda id_, service, owner, browser: acknowledge(owner, id_)),
+    ],
+)
+def test_an_answer_and_an_acknowledgement_wake_the_request_that_waits(
+    service, owner, browser, monkeypatch, fields, is_over, wake
+):
+    """Within this process it does not wait for its next look at the database."""
+    waits, real = threading.Event(), long_poll._pause
+
+    def pause(pause_s):
+        with long_poll._changed:  # until it waits
+            waits.set()
+            real(3600)
+
+    content = {"title": "Deploy?", "body": "version 7", **fields}
+    id_ = owner.post("/notifications/send", content).json["notification"]["id"]
+    client, found = service.app.test_client(), []
+    with monkeypatch.context() as patch:
+        patch.setattr(long_poll, "_pause", pause)
+        headers, path = {"Authorization": f"Bearer {owner.key}"}, f"/api/v1/notifications/{id_}?wait=25"
+        threads = in_threads(1, lambda _: found.append(client.get(path, headers=headers)))
+        assert waits.wait(PATIENCE_S)
+        wake(id_, service, owner, browser)
+        join(threads)
+    assert found[0].json["notification"][is_over]
