@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-from core.message_templates import WRITABLE, Stuck, fill, read, values
+from core.message_templates import WRITABLE, fill, parts
 from core.template_filters import MISSING, Work, resolve
 from core.value_text import as_text
 from models import Alert
@@ -74,32 +74,11 @@ def tag_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[s
 
     There is no tag if a placeholder stays unfilled or all are empty: otherwise all such events would share one.
     """
-    texts, missing = _texts(template or "", payload, MAX_READ, work)
+    texts, missing, is_filled = parts(template or "", payload, MAX_READ, work)
     shown = texts[1::2]
-    if None in shown or (shown and not any(text and text.strip() for text in shown)):
+    if not is_filled or (shown and not any(text.strip() for text in shown)):
         return None, missing
-    tag = "".join(text or "" for text in texts).strip()
-    return tag[:MAX_TAG_CHARACTERS] or None, missing
-
-
-def _texts(
-    template: str, payload: dict[str, Any], limit: int, work: Work
-) -> tuple[list[str | None], tuple[str, ...]]:
-    """In turn the template's own text and a value, all of at most `limit` characters and one more; missing paths.
-
-    None stands for a placeholder that stays as written.
-    """
-    texts: list[str | None] = []
-    missing: dict[str, None] = {}
-    parsed, left = read(template), limit + 1
-    for placeholder, value in values(parsed, payload, work):
-        if value is MISSING:
-            missing[placeholder.path] = None
-        is_filled = value is not MISSING and not isinstance(value, Stuck)
-        text = as_text(value, left) if is_filled else None
-        left -= len(text or "")
-        texts += placeholder.before, text
-    return [*texts, parsed.rest], tuple(missing)
+    return "".join(texts).strip()[:MAX_TAG_CHARACTERS] or None, missing
 
 
 def url_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[str | None, tuple[str, ...]]:
@@ -107,11 +86,13 @@ def url_of(template: str | None, payload: dict[str, Any], work: Work) -> tuple[s
 
     A value at the very beginning is an address; every other one is encoded, and stays on that host.
     """
-    texts, missing = _texts((template or "").strip(), payload, MAX_URL_CHARACTERS, work)
+    texts, missing, is_filled = parts((template or "").strip(), payload, MAX_URL_CHARACTERS, work)
+    if not is_filled:
+        return None, missing
     url = address = ""
     for place, text in enumerate(texts):
         is_value, is_first = place % 2 == 1, place == 1 and not texts[0]
-        if text is None or (is_value and not is_first and not _stays_in_host(url, text)):
+        if is_value and not is_first and not _stays_in_host(url, text):
             return None, missing
         if is_first:
             text = address = LONE_PERCENT.sub("%25", quote(text.strip(), safe=OF_AN_ADDRESS))

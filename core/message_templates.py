@@ -101,20 +101,27 @@ class Stuck(NamedTuple):
 
 def fill(template: str, payload: dict[str, Any], limit: int, work: Work | None = None) -> Filled:
     """The template with the values of a payload of `parse_event`, in at most `limit` characters."""
-    missing: dict[str, None] = {}
-    parts: list[str] = []
-    parsed, length = read(template), 0
-    for placeholder, value in values(parsed, payload, work or Work()):
+    texts, missing, _ = parts(template, payload, limit, work or Work())
+    return Filled(cut("".join(texts), limit), missing)
+
+
+def parts(template: str, payload: dict[str, Any], limit: int, work: Work) -> tuple[list[str], tuple[str, ...], bool]:
+    """In turn the template's own text and a placeholder's; the missing paths; whether each placeholder was filled.
+
+    The values have at most `limit` characters and one more together.
+    """
+    texts, missing, is_filled = list[str](), dict[str, None](), True
+    parsed, left = read(template), limit + 1
+    for placeholder, value in values(parsed, payload, work):
         if value is MISSING:
             missing[placeholder.path] = None
-        shown = placeholder.written if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
-        parts += placeholder.before, shown
-        length += len(placeholder.before) + len(shown)
-        if length > limit:
-            break
-    else:
-        parts.append(parsed.rest)
-    return Filled(cut("".join(parts), limit), tuple(missing))
+        if value is MISSING or isinstance(value, Stuck):
+            text, is_filled = placeholder.written, False
+        else:
+            text = as_text(value, left)
+            left -= len(text)
+        texts += placeholder.before, text
+    return [*texts, parsed.rest], tuple(missing), is_filled
 
 
 def values(template: Template, payload: dict[str, Any], work: Work) -> Iterator[tuple[Placeholder, Any]]:

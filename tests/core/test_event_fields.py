@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import event_fields
+from core import event_fields, message_templates
 from core.alerts import rendered
 from core.value_text import as_text
 from models import Alert
@@ -158,7 +158,9 @@ def test_a_link_that_is_too_long_is_left_out():
 
 def test_what_does_not_fit_into_a_link_is_not_written(monkeypatch):
     written = []
-    monkeypatch.setattr(event_fields, "as_text", lambda value, limit: written.append(limit) or as_text(value, limit))
+    monkeypatch.setattr(
+        message_templates, "as_text", lambda value, limit: written.append(limit) or as_text(value, limit)
+    )
     assert url("https://x.example/" + "{{ a }}" * 200, a=[1] * 8_000) is None
     assert written == [2_001] + [0] * 199
 
