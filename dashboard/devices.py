@@ -1,12 +1,11 @@
 """The page Devices & channels: this browser, the other devices, the channels; the service worker."""
 
-from collections.abc import Callable
 from typing import Any
 
 from flask import Response, current_app, redirect, render_template
 
 import push
-from core import channels, delivery, devices, mail_addresses, shown_once, week_windows
+from core import channels, delivery, devices, mail_addresses, shown_once
 from core.attention import LAST_IS_GONE
 from core.week_windows import OFF
 from dashboard import page
@@ -31,6 +30,7 @@ WAITS_S = (0, 60, 300, 600, 1_800, 3_600)  # that the page offers for a channel
 SILENT_AFTER_MS = 30 * DAY_MS
 DEVICES = "/app/devices"
 REGISTRATION = ("kind", "token", "address", "url", "preset", "name")  # the fields of the forms for new ones
+CHANGEABLE = ("name", "minPriority", "quietHours")  # the fields of the form for a device, with "when" of a channel
 ADDED = "Added. Send it a test."
 LINK_SENT = "A link is on its way to the address. It gets notifications once somebody has followed it."
 
@@ -167,37 +167,16 @@ def test_device(device_id: str) -> Page:
     return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 
 
-def _changed(device_id: str, field: str, changes: dict[str, Any], said: Callable[[Device], str]) -> Page:
-    """Change the device and say so, or show what is wrong at this field of its form."""
+def change_device(device_id: str) -> Page:
+    """POST /app/devices/{id}: its name, least priority and quiet hours, and a channel's role, as far as sent."""
+    changes = {name: request.form[name].strip() for name in CHANGEABLE if name in request.form}
+    if changes.get("quietHours") == "":
+        changes["quietHours"] = OFF
     try:
-        device = devices.change_device(current().account.seq, device_id, changes)
+        devices.change_device(current().account.seq, device_id, changes | _role(request.form.get("when", "")))
     except Refused as refused:
-        return show_devices(Problem.of(refused, f"{field}-{device_id}")), 422
-    return page.back_to(DEVICES, said(device))
-
-
-def rename_device(device_id: str) -> Page:
-    """POST /app/devices/{id}/rename."""
-    return _changed(device_id, "name", {"name": request.form.get("name", "")}, lambda _: "Device renamed.")
-
-
-def set_priority(device_id: str) -> Page:
-    """POST /app/devices/{id}/priority."""
-    word = request.form.get("priority", "")
-    ends = {"min": "all priorities", "urgent": "only priority urgent"}
-    said = f"This device now receives {ends.get(word, f'only priority {word} and higher')}."
-    return _changed(device_id, "priority", {"minPriority": word}, lambda _: said)
-
-
-def set_quiet_hours(device_id: str) -> Page:
-    """POST /app/devices/{id}/quiet: sets the `hours`; empty ones switch them off."""
-    hours = request.form.get("hours", "").strip()
-    return _changed(device_id, "hours", {"quietHours": hours or OFF}, _quiet_words)
-
-
-def _quiet_words(device: Device) -> str:
-    hours = device.quiet_hours
-    return f"This device {f'is now quiet {week_windows.in_words(hours)}' if hours else 'has no quiet hours'}."
+        return show_devices(Problem.of(refused, f"{refused.field or 'name'}-{device_id}")), 422
+    return page.back_to(DEVICES, "Saved.")
 
 
 def remove_device(device_id: str) -> Page:
@@ -219,14 +198,6 @@ def _role(when: str) -> dict[str, Any]:
         return {}
     after_s = int(when) if when.isascii() and when.isdigit() and len(when) < 6 else -1
     return {"role": channels.ALWAYS} if after_s == 0 else {"role": channels.FALLBACK, "afterS": after_s}
-
-
-def set_role(device_id: str) -> Page:
-    """POST /app/devices/{id}/role."""
-    role = _role(request.form.get("when", ""))
-    return _changed(
-        device_id, "role", role, lambda device: f"This channel now gets {channels.in_words(device.after_s or 0)}."
-    )
 
 
 def ask_again(device_id: str) -> Page:

@@ -57,7 +57,7 @@ OF_OWNERS = {
     "device: token": Form("token-token", DEVICES, "Add device", {"token-token": "short"}, ADD),
     "device: kind": Form("token-kind", DEVICES, "Add device", {"token-kind": "pager", "token-token": "x"}, ADD),
     "device: name": Form("token-name", DEVICES, "Add device", {"token-token": "ab" * 32, "token-name": LONG}, ADD),
-    "device: new name": Form("name-{device}", DEVICES, "Rename", {"name-{device}": LONG}, "Edit"),
+    "device: new name": Form("name-{device}", DEVICES, "Save", {"name-{device}": LONG}, "Edit"),
     "quiet hours: neither": Form("begin-0", "/app/quiet", "Save", {"begin-0": "", "end-0": ""}),
     "quiet hours: no end": Form("end-0", "/app/quiet", "Save", {"begin-0": "22:00", "end-0": ""}),
     "quiet hours: equal": Form("end-0", "/app/quiet", "Save", {"begin-0": "22:00", "end-0": "22:00"}),

@@ -170,7 +170,7 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
 
 
 def test_a_request_that_no_device_gets_for_its_priority_is_shown_as_not_pushed(service, alert, browser):
-    alert.owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "high"})
+    alert.owner.done(f"/app/devices/{only_id(service)}", {"minPriority": "high"})
     alert.post({"a": 1})
     assert alert.seen == ["200 stored, not pushed"]
 

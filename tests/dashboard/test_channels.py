@@ -157,9 +157,9 @@ def test_whether_an_invitation_is_mailed_stays_as_chosen_and_is_said(service, ow
 def test_the_role_is_changed_on_the_page(service, owner, receiver):
     owner.post(CHANNEL, {"kind": "webhook", "preset": "slack", "url": f"{receiver.origin}/hook"})
     (device,) = listed(service)
-    owner.post(f"/app/devices/{device['id']}/role", {"when": "600"})
+    owner.post(f"/app/devices/{device['id']}", {"when": "600"})
     assert listed(service)[0]["afterS"] == 600 and "What nothing else has after 10 min" in channels(owner)
-    assert owner.post(f"/app/devices/{device['id']}/role", {"when": "5"}).status_code == 422
+    assert owner.post(f"/app/devices/{device['id']}", {"when": "5"}).status_code == 422
 
 
 def test_without_a_mail_server_the_page_says_who_sets_it(make_service, moved_clock):

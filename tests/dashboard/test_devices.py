@@ -43,7 +43,7 @@ def test_the_script_is_told_the_devices_id_a_token_and_the_key_to_subscribe_with
 
 
 def test_a_browser_that_is_enabled_again_keeps_the_name_that_its_owner_gave_it(service, owner, browser):
-    owner.post(f"/app/devices/{only_id(service)}/rename", {"name": "Desk"})
+    owner.post(f"/app/devices/{only_id(service)}", {"name": "Desk"})
     assert owner.enable(browser).status_code == 201
     assert the_device(owner, "Desk") and "Chrome on Linux" not in owner.page("/app/devices").text
 
@@ -238,9 +238,12 @@ def test_a_test_of_a_kind_that_is_not_configured_says_so(service, owner):
 # --- renaming and removing ----------------------------------------------------------------------------------
 
 
-def test_a_device_is_renamed(service, owner, browser):
-    page = owner.done(f"/app/devices/{only_id(service)}/rename", {"name": "  Küche 📱 "}, leads_to="/app/devices")
+def test_a_device_is_renamed_and_a_refused_form_keeps_what_was_typed(service, owner, browser):
+    page = owner.done(f"/app/devices/{only_id(service)}", {"name": "  Küche 📱 "}, leads_to="/app/devices")
     assert page.section("Küche 📱") and "Chrome on Linux" not in page.text
+    typed = {"name": "Desk", "minPriority": "high", "quietHours": "x"}
+    page = owner.refused(f"/app/devices/{only_id(service)}", typed)
+    assert (page.value("name"), page.chosen("minPriority"), page.value("quietHours")) == tuple(typed.values())
 
 
 def test_a_device_is_removed_only_after_a_second_question(owner, browser):
@@ -321,11 +324,11 @@ def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(of_native
 # --- each account's own -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["test", "rename", "remove"])
+@pytest.mark.parametrize("form", ["/test", "", "/remove"])
 def test_a_removed_device_is_answered_like_an_unknown_one(service, owner, browser, form):
     device_id = only_id(service)
     owner.post(f"/app/devices/{device_id}/remove")
-    assert owner.post(f"/app/devices/{device_id}/{form}", {"name": "x"}).status_code == 404
+    assert owner.post(f"/app/devices/{device_id}{form}", {"name": "x"}).status_code == 404
     assert browser.pushes == []
 
 

@@ -136,7 +136,7 @@ def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stor
 
 def only_high(service, owner):
     """Let the owner's only device get nothing of a lower priority than high."""
-    owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "high"})
+    owner.done(f"/app/devices/{only_id(service)}", {"minPriority": "high"})
 
 
 def test_what_no_device_gets_for_its_priority_says_so_and_not_that_there_is_none(service, owner, caller, browser):
@@ -167,7 +167,7 @@ def test_a_device_that_was_added_later_was_none(service, owner, caller, push_ser
 def test_where_the_devices_have_changed_since_the_page_gives_no_reason(service, owner, caller, browser):
     only_high(service, owner)
     sent = caller.send().json["notification"]
-    owner.done(f"/app/devices/{only_id(service)}/priority", {"priority": "min"})
+    owner.done(f"/app/devices/{only_id(service)}", {"minPriority": "min"})
     page = notification_page(owner, sent["id"])
     assert "Saved to History only: no device got it." in page.text and "Stored, not pushed" in page.text
 

@@ -135,9 +135,9 @@ def test_an_exception_is_answered_with_a_page_without_details(owner, monkeypatch
 
 MULTIPART = "multipart/form-data; boundary=b"
 NAMES = (
-    "answer begin body code color confirmed cron current days email end for frequency grace hours icon id kind list"
-    " more name new number off on operator password period position preset preview priority quiet_hours repeats"
-    " resolved seen silent tab tag test theme time_zone title token url value without"
+    "answer begin body code color confirmed cron current days email end for frequency grace icon id kind list"
+    " minPriority more name new number off on operator password period position preset preview priority quietHours"
+    " quiet_hours repeats resolved seen silent tab tag test theme time_zone title token url value without"
 )
 ENDING = [
     rule for rule in POST_RULES if rule.endswith(("/delete", "/remove", "/end", "/logout", "/sign-out-everywhere"))

@@ -8,7 +8,7 @@ from tests.support.rows import each
 from tests.support.tables import everything
 
 RING, NEW_DEVICE, RULE = "/app/ring", "/app/devices/new", {"operator": ">", "value": "90", "for": "5m"}
-NAME, LEVEL = "/app/devices/<device_id>/rename", "/app/devices/<device_id>/priority"
+DEVICE = "/app/devices/<device_id>"
 LOOKS, ZONE, QUIET = "/app/alerts/<alert_id>/settings", "/app/settings/time-zone", "/app/quiet"
 CHAT, NUMBER = {"kind": "webhook", "url": "https://a.example.com"}, "Enter a number such as 90 or 0.5."
 ROWS = [
@@ -36,12 +36,12 @@ ROWS = [
     *((ZONE, "time_zone", {"time_zone": one}, "not a time zone") for one in ("europe/berlin", "UTC\n", "localtime")),
     ("/app/settings/password", "current", {"current": "not the password"}, "not your current password"),
     *(("/app/settings/password", "new", {"new": one}, "12 characters") for one in ("", "elevenchars", "x" * 1_025)),
-    *((NAME, "name-<device_id>", {"name": one}, "Enter a name.") for one in ("", "   ")),
-    (NAME, "name-<device_id>", {"name": "x" * 101}, "This name is too long. Use at most 100 characters."),
-    *((NAME, "name-<device_id>", {"name": one}, "Name is not valid text.") for one in ("\0", "a\0b")),
-    *((LEVEL, "priority-<device_id>", {"priority": one}, "from 1 to 5, or min") for one in ("", "3x", "max")),
-    ("/app/devices/<device_id>/quiet", "hours-<device_id>", {"hours": "mo 22-7"}, '"mo 22-7"'),
-    ("/app/devices/<device_id>/role", "role-<channel_id>", {"when": "5"}, "AfterS must be"),
+    *((DEVICE, "name-<device_id>", {"name": one}, "Enter a name.") for one in ("", "   ")),
+    (DEVICE, "name-<device_id>", {"name": "x" * 101}, "This name is too long. Use at most 100 characters."),
+    *((DEVICE, "name-<device_id>", {"name": one}, "Name is not valid text.") for one in ("\0", "a\0b")),
+    *((DEVICE, "minPriority-<device_id>", {"minPriority": one}, "from 1 to 5, or min") for one in ("", "3x", "max")),
+    (DEVICE, "quietHours-<device_id>", {"quietHours": "mo 22-7"}, '"mo 22-7"'),
+    ("/app/devices/<channel_id>", "afterS-<channel_id>", {"when": "5"}, "AfterS must be"),
     (NEW_DEVICE, "token-token", {"kind": "apns", "token": "no"}, "hexadecimal"),
     (NEW_DEVICE, "token-token", {"kind": "apns", "token": ""}, "Enter a token."),
     (NEW_DEVICE, "token-token", {"kind": "fcm", "token": "two words"}, "visible ASCII"),
@@ -104,8 +104,7 @@ def test_what_is_wrong_in_a_form_is_said_on_top_and_beside_its_field_and_changes
     before, sent = everything(), wrong if "silent" in wrong else forms.content(rule) | wrong
     answer = forms.post(rule, sent)
     assert answer.status_code == 422, answer.text
-    page, ids = Page(answer.text), forms.ids | {"<channel_id>": forms.channel_id}
-    place = re.sub("<[a-z_]+>", lambda match: ids[match[0]], field)
+    page, place = Page(answer.text), re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], field)
     (said,) = page.said("alert")
     assert sentence in said and said.endswith(".") and everything() == before
     marked = [one for one in page.elements if one.attributes.get("aria-invalid")]

@@ -38,7 +38,7 @@ def test_a_resync_gives_the_device_its_new_subscription(service, owner, push_ser
 def test_a_resync_keeps_the_name_and_the_place_where_the_browser_subscribed(service, owner, push_service):
     new = push_service.browser()
     token = given_token(owner, push_service.browser())
-    owner.post(f"/app/devices/{only_id(service)}/rename", {"name": "Desk"})
+    owner.post(f"/app/devices/{only_id(service)}", {"name": "Desk"})
     resync(service, token, new, Host="evil.example")
     service.caller().send()
     assert the_device(owner, "Desk")

@@ -31,7 +31,6 @@ PAGES_OF_THE_OWNER = [
 ]
 ALWAYS = OF_PEOPLE | {  # whatever there is
     "/app/devices/new": {"kind": "webhook", "url": "https://hooks.example.com/y", "when": "60"},
-    "/app/devices/<device_id>/role": {"when": "0"},
     "/app/mutes": {"what": "all", "duration": "2h"},
     "/app/followers/<what>/<subject_id>": {"email": "x@example.org"},
 }
@@ -61,6 +60,7 @@ class Forms:
         self.invited_id = str(Account.find("guest@example.org").seq)
         webhook = {"kind": "webhook", "url": "https://hooks.example.com/x"}
         self.channel_id = service.caller().post("/devices", webhook).json["device"]["id"]
+        self.ids["<channel_id>"] = self.channel_id
         with transaction(EVERYBODY):
             run("UPDATE device SET confirm_by = ? WHERE id = ?", (clock.now_ms() + 10**6, self.channel_id))
         for name in ("Backup", "Paused"):
@@ -113,7 +113,7 @@ class Forms:
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
             "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
-            "hours": "sa 01:00-02:00", "until": "hour",
+            "minPriority": "high", "quietHours": "sa 01:00-02:00", "until": "hour",
             "code": self.ids["<code>"], "number": self.number, "answer": "yes", "dense": "1",
         }  # fmt: skip
 
@@ -123,7 +123,7 @@ class Forms:
     def post(self, rule, content, **more):
         ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
         ids |= {"<account_id>": self.invited_id} if rule.endswith("/withdraw") else {}
-        ids |= {"<device_id>": self.channel_id} if rule.endswith(("/role", "/confirm")) else {}
+        ids |= {"<device_id>": self.channel_id} if rule.endswith("/confirm") else {}
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
         query = {"project": "home", "metric": "m"} if rule == NEW_RULE else None
