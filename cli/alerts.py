@@ -122,7 +122,7 @@ def rotate_alert(owner: Account, alert_id: str) -> None:
 @click.argument("alert_id")
 def delete_alert(owner: Account, alert_id: str) -> None:
     """Delete an alert. Its notifications stay in the history."""
-    deleted = ALERT.deleted(owner.seq, alert_id)
+    deleted = ALERT.delete(owner.seq, alert_id)
     click.echo(line(f"Deleted the alert {deleted.name}."))
 
 

@@ -86,7 +86,7 @@ def resume_heartbeat(owner: Account, heartbeat_id: str) -> None:
 @click.argument("heartbeat_id")
 def delete_heartbeat(owner: Account, heartbeat_id: str) -> None:
     """Delete a heartbeat with its pings. Its notifications stay in the history."""
-    deleted = HEARTBEAT.deleted(owner.seq, heartbeat_id)
+    deleted = HEARTBEAT.delete(owner.seq, heartbeat_id)
     click.echo(line(f"Deleted the heartbeat {deleted.name}."))
 
 

@@ -59,5 +59,5 @@ def _row(one: Rule, email: str) -> Row:
 @click.argument("rule_id")
 def delete_rule(owner: Account, rule_id: str) -> None:
     """Delete a rule. Its notifications stay in the history."""
-    deleted = RULE.deleted(owner.seq, rule_id)
+    deleted = RULE.delete(owner.seq, rule_id)
     click.echo(line(f"Deleted the rule {metric_rules.rule_text(deleted)} on {deleted.metric_id}."))

@@ -108,7 +108,7 @@ def _removed(account: Account, file: File, there: dict[Known, list[Any]]) -> Ite
     for known, found in there.items():
         if known not in file.wanted:
             for one in found:
-                KIND_OF[known[0]].deleted(account.seq, one.id)
+                KIND_OF[known[0]].delete(account.seq, one.id)
                 yield f"{' '.join(known)}: remove"
 
 
@@ -116,14 +116,14 @@ def _put(account: Account, wanted: Wanted, found: list[Any], now: int) -> Iterat
     kind, _, fields = wanted
     label, old = " ".join(kind.known(fields)), kind.only(found)
     if old is None:
-        kind.created(account, fields, now)
+        kind.create(account, fields, now)
         yield f"{label}: make"
         return
     before = _defined(kind, old)
     changed = {field for field, value in fields.items() if (None if value == "" else value) != before.get(field)}
     if changed:
         given = {field: value for field, value in fields.items() if field in changed or field not in ONLY_IF_CHANGED}
-        after = _defined(kind, kind.changed(account.seq, old.id, given, now))
+        after = _defined(kind, kind.update(account.seq, old.id, given, now))
         if differences := _differences(before, after):
             yield f"{label}: {differences}"
 

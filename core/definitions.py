@@ -64,18 +64,18 @@ class Kind:
             raise Refused(400, f"{missing} is required.", field=missing)
         return self.name, *(fields[field] for field in self.known_by)
 
-    def created(self, account: Account, fields: Fields, now: int) -> Any:
-        """A new one; `Refused` (400) if a required field is missing."""
+    def create(self, account: Account, fields: Fields, now: int) -> Any:
+        """Create one, and return it; `Refused` (400) if a required field is missing."""
         self.known(fields)
         with _spelled(self.spelled):
             return self.make(account, fields, now)
 
-    def changed(self, account_seq: int, id_: str, fields: Fields, now: int) -> Any:
+    def update(self, account_seq: int, id_: str, fields: Fields, now: int) -> Any:
         """Change these fields of one, and return it."""
         with _spelled(self.spelled):
             return self.change(account_seq, id_, fields, now)
 
-    def deleted(self, account_seq: int, id_: str) -> Any:
+    def delete(self, account_seq: int, id_: str) -> Any:
         """Delete one with its followers and return it; its notifications stay, and held ones go out as usual."""
         with transaction(account_seq):
             one = self.find(account_seq, id_)
@@ -93,8 +93,8 @@ class Kind:
             alike = self.named(account.seq, known[1])
             old = self.only([one for one in alike if self.known(self.fields_of(one)) == known])
             if old is not None:
-                return self.changed(account.seq, old.id, fields, now), False
-            return self.created(account, fields, now), True
+                return self.update(account.seq, old.id, fields, now), False
+            return self.create(account, fields, now), True
 
     def only(self, found: list[Any]) -> Any:
         """The one of those found with the same `known_by`, None if there is none; `Refused` (409) if several."""

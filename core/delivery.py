@@ -102,7 +102,7 @@ def _record_and_attempt(
     device_ids: Collection[str] | None = None,
 ) -> Sent:
     begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(sender)
-    with begin(*accounts, at_once=False):
+    with begin(*accounts, lazy=True):
         found = receivers_of(sender, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         if earlier := request and idempotency.earlier(request, content, now):
@@ -144,7 +144,7 @@ def deliver_event(
     (404) if the code was rotated or the alert deleted: a body may arrive long after the request's head.
     """
     begin, accounts = transaction if picture is None else pictures.storing, copies.accounts_for(webhook)
-    with begin(*accounts, at_once=False):
+    with begin(*accounts, lazy=True):
         looked_up = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
         if looked_up is None or looked_up[0].account_seq != webhook.account_seq:
             raise Refused(404)
@@ -217,7 +217,7 @@ def _settle(
     request: IdempotentRequest | None,
 ) -> str:
     """Write the outcomes and return the notification's status; without attempts, make the deliveries due."""
-    with transaction(account_seq, at_once=False):
+    with transaction(account_seq, lazy=True):
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:

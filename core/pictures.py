@@ -55,10 +55,10 @@ def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
 
 
 @contextmanager
-def storing(*account_seqs: int, at_once: bool) -> Iterator[None]:
+def storing(*account_seqs: int, lazy: bool = False) -> Iterator[None]:
     """The transaction that stores a picture, one at a time: writers that share a commit would wait for all."""
     engine.make_way()
-    with _storing, transaction(*account_seqs, at_once=at_once):
+    with _storing, transaction(*account_seqs, lazy=lazy):
         yield
 
 

@@ -104,7 +104,7 @@ def rotate_alert(alert_id: str) -> Page:
 
 def delete_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/delete."""
-    alert = ALERT.deleted(current().account.seq, alert_id)
+    alert = ALERT.delete(current().account.seq, alert_id)
     return page.back_to(
         "/app/alerts", f"Alert “{page.isolated(alert.name)}” deleted. Its notifications stay in History."
     )

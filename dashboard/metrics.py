@@ -235,7 +235,7 @@ def _with_condition(act: Callable[..., Rule], done: str, changed: Rule | None = 
 
 def delete_rule(rule_id: str) -> Page:
     """POST /app/metrics/rules/{id}/delete."""
-    deleted = RULE.deleted(current().account.seq, rule_id)
+    deleted = RULE.delete(current().account.seq, rule_id)
     message = f"Rule deleted: {metric_rules.rule_text(deleted)}. Its notifications stay in the history."
     return _back_to((deleted.project_id, deleted.metric_id), message)
 

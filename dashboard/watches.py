@@ -121,7 +121,7 @@ def resume_heartbeat(heartbeat_id: str) -> Page:
 
 def delete_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/delete."""
-    deleted = HEARTBEAT.deleted(current().account.seq, heartbeat_id)
+    deleted = HEARTBEAT.delete(current().account.seq, heartbeat_id)
     return page.back_to(
         "/app/watches", f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History."
     )

@@ -56,20 +56,19 @@ def run_later(statement: str, values: Values) -> None:
     _engine.run_later(statement, values)
 
 
-def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
+def transaction(*account_seqs: int, lazy: bool = False) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
     It names the accounts whose rows it writes, or `EVERYBODY`: of those that name the same one, the next begins when
     the one before has ended. SQLite has one writer whatever they name. Inside another transaction, it is a part of
     that one that can fail by itself, and names no account that the other one does not.
 
-    Unless it begins `at_once`, a server gets its beginning with its first statement, which spares a trip: the next
-    one that names the account waits from then on. Until then, another process may write what has a later time. Both
-    are on the disk at their end.
+    If it is `lazy`, a server gets its beginning with its first statement, which spares a trip: the next one that
+    names the account waits from then on. Until then, another process may write what has a later time.
     """
     if _is_patient:
-        return _patient(partial(_engine.transaction, *account_seqs, at_once=at_once))
-    return _engine.transaction(*account_seqs, at_once=at_once)
+        return _patient(partial(_engine.transaction, *account_seqs, lazy=lazy))
+    return _engine.transaction(*account_seqs, lazy=lazy)
 
 
 class _Undone(Exception):

@@ -184,7 +184,7 @@ def copy_database(target: Path, changes: Sequence[str] = ()) -> None:
 # --- writing --------------------------------------------------------------------------------------------------
 
 
-def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
+def transaction(*account_seqs: int, lazy: bool = False) -> AbstractContextManager[None]:
     """One transaction, which holds the locks of these accounts; inside another one, a part of it.
 
     What a thread that had a lock before has written is seen, since each statement has a snapshot of its own (READ
@@ -193,7 +193,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.accounts:
         return part(_run_of_part, thread, account_seqs)
-    return _whole(thread, account_seqs, at_once)
+    return _whole(thread, account_seqs, lazy)
 
 
 def _run_of_part(statement: str) -> Cursor:
@@ -203,18 +203,18 @@ def _run_of_part(statement: str) -> Cursor:
 
 
 @contextmanager
-def _whole(thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> Iterator[None]:
+def _whole(thread: _Thread, account_seqs: tuple[int, ...], lazy: bool) -> Iterator[None]:
     seqs, thread.after_commit = tuple(sorted({*account_seqs})), []
     try:
         with ExitStack() as ends:
             for seq in seqs:
                 ends.callback(_taken_turn(seq).release)
             ends.push(partial(_end, thread))
-            if at_once:
+            if lazy:
+                thread.unsent = _beginning(seqs)
+            else:
                 *before, last = _beginning(seqs)
                 thread.writing, _ = _begun(*last, before)
-            else:
-                thread.unsent = _beginning(seqs)
             thread.accounts, thread.has_changes = seqs, False
             yield
             _commit(thread)

@@ -293,7 +293,7 @@ def _schema_of(file: Path) -> int:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
+def transaction(*account_seqs: int, lazy: bool = False) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
     The threads of this process queue here and not in SQLite's busy handler, which is unfair.

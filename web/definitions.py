@@ -33,7 +33,7 @@ class Definitions(NamedTuple):
         fields, is_unique = read_object(self._sent)
         account, now = own_account(), clock.now_ms()
         if not is_unique:
-            return self._answer(self.kind.created(account, fields, now)), 201
+            return self._answer(self.kind.create(account, fields, now)), 201
         one, is_new = self.kind.put(account, fields, now)
         return self._answer(one), 201 if is_new else 200
 
@@ -52,11 +52,11 @@ class Definitions(NamedTuple):
     def change(self, **ids: str) -> Payload:
         """PATCH /api/v1/KINDs/{id}."""
         (id_,), fields = ids.values(), read_object(self.kind.checked)
-        return self._answer(self.kind.changed(current().caller.account_seq, id_, fields, clock.now_ms()))
+        return self._answer(self.kind.update(current().caller.account_seq, id_, fields, clock.now_ms()))
 
     def delete(self, **ids: str) -> Payload:
         """DELETE /api/v1/KINDs/{id}."""
-        self.kind.deleted(current().caller.account_seq, *ids.values())
+        self.kind.delete(current().caller.account_seq, *ids.values())
         return {"ok": True}
 
     def act(self, name: str, **ids: str) -> Payload:

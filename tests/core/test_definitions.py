@@ -47,7 +47,7 @@ def put(kind, account, sent):
 
 
 def changed(kind, account, one, **sent):
-    return kind.changed(account.seq, one.id, kind.checked(sent), clock.now_ms())
+    return kind.update(account.seq, one.id, kind.checked(sent), clock.now_ms())
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -124,10 +124,10 @@ def test_others_go_on_while_a_picture_waits_until_another_is_stored(service, mon
     monkeypatch.setattr(engine, "make_way", made_way.set)
 
     def second():
-        with pictures.storing(database.EVERYBODY, at_once=True):
+        with pictures.storing(database.EVERYBODY):
             order.append("second")
 
-    with pictures.storing(database.EVERYBODY, at_once=True):
+    with pictures.storing(database.EVERYBODY):
         made_way.clear()
         thread = threading.Thread(target=second)
         thread.start()

@@ -371,7 +371,7 @@ def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner):
         owner.done(action, {"silent": "1h"})
         assert (name, name, "silent 1h") in rules_of()
         for one in stored_metric_rules.of_account(rule.account_seq):
-            RULE.deleted(one.account_seq, one.id)
+            RULE.delete(one.account_seq, one.id)
         return [*shown, refused]
 
     plain = pages("harmless")

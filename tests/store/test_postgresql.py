@@ -262,9 +262,9 @@ def test_a_read_outside_a_transaction_holds_no_connection(url):
 # --- transactions -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened, at_once):
-    with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=at_once):
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened, lazy):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY, lazy=lazy):
         for work in (lambda: run("SELECT 1 / 0"), lambda: put("a")):
             with contextlib.suppress(DatabaseError):
                 work()
@@ -434,7 +434,7 @@ def trips(opened, engine, monkeypatch):
 def test_statements_run_later_go_out_with_the_next_one_or_the_commit(opened, trips):
     for _ in range(3):
         trips.clear()
-        with transaction(EVERYBODY, at_once=False):
+        with transaction(EVERYBODY, lazy=True):
             put_later("a")
             assert names() == ["a"]
             put_later("b")
@@ -445,25 +445,25 @@ def test_statements_run_later_go_out_with_the_next_one_or_the_commit(opened, tri
         with transaction(EVERYBODY):
             run("DELETE FROM server_key")
     trips.clear()
-    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY, at_once=False):
+    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY, lazy=True):
         put_later(1 / 0)
-    with transaction(EVERYBODY, at_once=False):
+    with transaction(EVERYBODY, lazy=True):
         assert trips == []
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_transaction_that_only_writes_is_stored_also_if_it_is_larger_than_the_systems_buffers(opened, at_once):
-    with transaction(EVERYBODY, at_once=at_once):
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_transaction_that_only_writes_is_stored_also_if_it_is_larger_than_the_systems_buffers(opened, lazy):
+    with transaction(EVERYBODY, lazy=lazy):
         for name in range(20):
             put_later(str(name), "x" * 1_000_000)
     assert run("SELECT sum(length(value)) FROM server_key").fetchone() == (20_000_000,)
 
 
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("is_last", [True, False])
-def test_a_failed_later_statement_undoes_the_transaction_and_raises(opened, at_once, is_last):
+def test_a_failed_later_statement_undoes_the_transaction_and_raises(opened, lazy, is_last):
     called = []
-    with pytest.raises(database.peewee.IntegrityError, match="23505"), transaction(EVERYBODY, at_once=at_once):
+    with pytest.raises(database.peewee.IntegrityError, match="23505"), transaction(EVERYBODY, lazy=lazy):
         database.after_commit(lambda: called.append(1))
         put_later("a")
         put_later("a")
@@ -476,7 +476,7 @@ def test_a_failed_later_statement_undoes_the_transaction_and_raises(opened, at_o
 
 @pytest.mark.parametrize("asks_first", [True, False])
 def test_a_value_that_cannot_be_sent_takes_nothing_else_with_it_unnoticed(opened, asks_first):
-    with contextlib.suppress(WriteFailed), transaction(EVERYBODY, at_once=False):
+    with contextlib.suppress(WriteFailed), transaction(EVERYBODY, lazy=True):
         if asks_first:
             names()
         put_later("a")
@@ -487,7 +487,7 @@ def test_a_value_that_cannot_be_sent_takes_nothing_else_with_it_unnoticed(opened
 
 
 def test_a_parts_later_statements_fail_or_go_with_the_part(opened):
-    with transaction(EVERYBODY, at_once=False):
+    with transaction(EVERYBODY, lazy=True):
         put_later("a")
         with pytest.raises(DatabaseError), transaction(EVERYBODY):
             put_later("a")
@@ -503,7 +503,7 @@ def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(open
     for work in (names, lambda: None):
         run("SELECT 1")
         servers.end_connections(opened)
-        with transaction(EVERYBODY, at_once=False):
+        with transaction(EVERYBODY, lazy=True):
             run("DELETE FROM server_key")
             put_later("a")
             work()
@@ -512,7 +512,7 @@ def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(open
 
 @pytest.mark.parametrize("work", [lambda: put("b"), lambda: put_later("b"), lambda: None])
 def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(opened, work):
-    with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=False):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY, lazy=True):
         put("a")
         servers.end_connections(opened)
         work()
