@@ -8,7 +8,7 @@ from core import alerts, presets
 from core.alerts import ICONS
 from core.definitions import ALERT
 from dashboard import page
-from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, listed, render, shown_tab
+from dashboard.alert_page import activity_tab, back_to, connect_tab, listed, render, shown_tab
 from dashboard.alert_template import message_tab
 from dashboard.page import Page, Problem
 from models import Alert
@@ -86,14 +86,11 @@ def save_settings(alert_id: str) -> Page:
 
 
 def switch_alert(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/switch: on or off, from the list or from a part of its page."""
+    """POST /app/alerts/{id}/switch?back: on with `on=1`, else off."""
     is_active = request.form.get("on") == "1"
     alerts.change_alert(current().account.seq, alert_id, {"is_active": is_active}, clock.now_ms())
     said = "Alert switched on." if is_active else "Alert switched off. Requests are accepted but ignored."
-    if "list" in request.form:
-        return page.back_to("/app/alerts", said)
-    tab = request.form.get("tab", "")
-    return back_to(alert_id, said, tab if tab in TABS else "message")
+    return page.back_to(page.asked_for("back", f"/app/alerts/{alert_id}"), said)
 
 
 def rotate_alert(alert_id: str) -> Page:

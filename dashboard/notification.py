@@ -61,15 +61,13 @@ def answer_notification(notification_id: str) -> Page:
         if refused.status != 409:
             raise
         flash(refused.message, "error")
-    return _back_to(notification_id)
+    return redirect(_address(notification_id), 303)
 
 
 def acknowledge_notification(notification_id: str) -> Page:
-    """POST /app/notifications/{id}/acknowledge, by its page or by Home."""
+    """POST /app/notifications/{id}/acknowledge?back, by its page or by Home."""
     alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
-    if "home" in request.form:
-        return redirect("/app/", 303)
-    return _back_to(notification_id)
+    return redirect(page.asked_for("back", _address(notification_id)), 303)
 
 
 def snooze_notification(notification_id: str) -> Page:
@@ -84,7 +82,7 @@ def snooze_notification(notification_id: str) -> Page:
         snoozes.snooze(account.seq, account.plan, notification_id, until, now)
     except Refused as refused:
         flash(refused.message, "error")
-    return _back_to(notification_id)
+    return redirect(_address(notification_id), 303)
 
 
 def delete_notification(notification_id: str) -> Page:
@@ -93,6 +91,6 @@ def delete_notification(notification_id: str) -> Page:
     return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
 
 
-def _back_to(notification_id: str) -> Page:
-    """Redirect to the notification's page, in the part of the history that the address names."""
-    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
+def _address(notification_id: str) -> str:
+    """The notification's page, in the part of the history that the address names."""
+    return f"/app/notifications/{notification_id}{history.part_asked()}"

@@ -121,13 +121,13 @@ def _clock(minute: int) -> str:
 
 
 def save_quiet_hours() -> Page:
-    """POST /app/quiet: sets the windows, or switches them off with `off`, and with `on` on as they were.
+    """POST /app/quiet: sets the windows, or switches them off with `on=0`, and with `on=1` on as they were.
 
     A window is each `begin` with its `end`, and the `days` that have its place before them, such as `0-mo`. `without`
     is the place of one that is removed. With `more`, nothing is set yet: the form has an empty window, too.
     """
     form, account = request.form, current().account
-    typed = _saved(account) if form.get("on") else [] if form.get("off") else _typed()
+    typed = _saved(account) if form.get("on") == "1" else [] if form.get("on") == "0" else _typed()
     if form.get("more") and len(typed) < MAX_WINDOWS:
         return show_quiet_hours([*typed, Typed((), "", "")]), 200
     try:

@@ -103,20 +103,20 @@ def save_heartbeat(heartbeat_id: str) -> Page:
         heartbeats.change_heartbeat(current().account.seq, heartbeat_id, _typed(), clock.now_ms())
     except Refused as refused:
         return show_heartbeat(heartbeat_id, Problem.of(refused)), 422
-    return _back_to(heartbeat_id, "Saved.")
+    return page.back_to(f"/app/watches/{heartbeat_id}", "Saved.")
 
 
-def pause_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}/pause."""
-    heartbeats.pause_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    return _back_to(heartbeat_id, "Heartbeat paused. Pings are recorded but nobody is notified.")
-
-
-def resume_heartbeat(heartbeat_id: str) -> Page:
-    """POST /app/watches/{id}/resume."""
-    resumed = heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    state = "It is down until it succeeds." if resumed.state == "down" else "The next ping is expected from now on."
-    return _back_to(heartbeat_id, f"Heartbeat resumed. {state}")
+def switch_heartbeat(heartbeat_id: str) -> Page:
+    """POST /app/watches/{id}/switch?back: resumes it with `on=1`, else pauses it."""
+    account_seq, now = current().account.seq, clock.now_ms()
+    if request.form.get("on") == "1":
+        is_down = heartbeats.resume_heartbeat(account_seq, heartbeat_id, now).state == "down"
+        more = "It is down until it succeeds." if is_down else "The next ping is expected from now on."
+        said = f"Heartbeat resumed. {more}"
+    else:
+        heartbeats.pause_heartbeat(account_seq, heartbeat_id, now)
+        said = "Heartbeat paused. Pings are recorded but nobody is notified."
+    return page.back_to(page.asked_for("back", f"/app/watches/{heartbeat_id}"), said)
 
 
 def delete_heartbeat(heartbeat_id: str) -> Page:
@@ -129,8 +129,3 @@ def delete_heartbeat(heartbeat_id: str) -> Page:
 
 def _typed() -> dict[str, str]:
     return {name: request.form.get(name, "").strip() for name in NEW}
-
-
-def _back_to(heartbeat_id: str, message: str) -> Page:
-    """Redirect to the heartbeat's page, or to the list if the button was pressed there."""
-    return page.back_to("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", message)

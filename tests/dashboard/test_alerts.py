@@ -103,15 +103,10 @@ def test_a_paused_alert_is_switched_on_again(alert):
     assert "Paused" not in alert.do("switch", on="1").main and alert.row.paused_at is None
 
 
-def test_an_alert_switched_in_the_list_leads_back_to_the_list(alert):
-    answer = alert.owner.post(f"{alert.path}/switch", {"on": "0", "list": "1"})
-    assert answer.location == "/app/alerts" and not alert.row.is_active
-
-
-@each("asked, led_to", [("activity", "activity"), ("x&y=\r\n", "message"), ("", "message")])
-def test_an_alert_switched_on_its_page_leads_back_to_that_part(alert, asked, led_to):
-    answer = alert.owner.post(f"{alert.path}/switch", {"on": "0", "tab": asked})
-    assert answer.location == f"{alert.path}?tab={led_to}"
+@each("back", ["/app/alerts", "/app/alerts/x?tab=activity"])
+def test_an_alert_is_switched_on_the_page_to_which_it_leads_back(alert, back):
+    answer = alert.owner.post(f"{alert.path}/switch?back={back}", {"on": "0"})
+    assert answer.location == back and not alert.row.is_active
 
 
 def test_each_part_has_an_address_and_connect_is_the_first_until_a_request_came(alert):

@@ -270,9 +270,9 @@ def test_the_fragment_for_the_script_equals_the_page(service, owner, browser):
 
 def test_a_notification_that_repeats_is_acknowledged_in_place(service, owner, browser):
     rang = ring(service.caller())
-    (form,) = owner.page("/app/").forms("/acknowledge")
+    (form,) = owner.page("/app/").forms("/acknowledge?back=/app/")
     assert heading(owner)[0] == "1 thing needs you"
-    page = owner.done(form, {"home": "1"}, leads_to="/app/")
+    page = owner.done(form, leads_to="/app/")
     assert page.texts_of("h1") == ["All is well"]
     assert rung(service.caller(), rang)[0] == "acknowledged"
 

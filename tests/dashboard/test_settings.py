@@ -271,7 +271,7 @@ def test_a_wrong_window_among_several_is_named_and_marked_and_all_stay_as_typed(
 
 def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
     owner.post(QUIET, {**DAILY, "begin": "22:00", "end": "07:00"})
-    page = owner.done(QUIET, {**DAILY, "begin": "23:00", "end": "07:00", "off": "1"})
+    page = owner.done(QUIET, {**DAILY, "begin": "23:00", "end": "07:00", "on": "0"})
     assert quiet_hours() is None and "Off" in page.text
 
 
@@ -279,14 +279,14 @@ def test_the_switch_of_quiet_hours_sets_the_usual_ones_and_removes_them(owner):
     assert (windows_of(owner.page(QUIET)), quiet_hours()) == ([(" ".join(DAYS), "22:00", "07:00")], None)
     owner.done(QUIET, {"on": "1"})
     assert quiet_hours() == "22:00-07:00"
-    owner.done(QUIET, {"off": "1"})
+    owner.done(QUIET, {"on": "0"})
     assert quiet_hours() is None
 
 
 def test_the_switch_sets_the_windows_again_that_there_were_before(owner):
     owner.done(QUIET, TYPED_WEEKLY)
     for _ in range(2):
-        page = owner.done(QUIET, {"off": "1"})
+        page = owner.done(QUIET, {"on": "0"})
         assert (quiet_hours(), len(windows_of(page))) == (None, 2)
     owner.done(QUIET, {"on": "1"})
     assert quiet_hours() == WEEKLY

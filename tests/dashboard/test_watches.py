@@ -141,12 +141,11 @@ def test_renaming_a_heartbeat_does_not_restart_its_period(service, owner, beat, 
 
 
 def test_a_heartbeat_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, path):
-    owner.done(f"{path}/pause", leads_to=path)
+    owner.done(f"{path}/switch", {"on": "0"}, leads_to=path)
     page = owner.page("/app/watches")
-    assert "Paused" in page.text and page.forms("/pause") == []
-    resumed = owner.done(page.forms("/resume")[0], {"list": "1"}, leads_to="/app/watches")
+    (form,) = page.forms("/switch?back=/app/watches")
+    resumed = owner.done(form, {"on": "1"}, leads_to="/app/watches")
     assert "Waiting for the first ping" in resumed.text
-    assert owner.page("/app/watches").forms("/pause") == [f"{path}/pause"]
     assert "This cannot be undone" in owner.page(path).confirmation(f"{path}/delete")
     owner.post(f"{path}/delete")
     assert (settings_of(service), owner.get(path).status_code) == ([], 404)

@@ -63,10 +63,8 @@ class Forms:
         self.ids["<channel_id>"] = self.channel_id
         with transaction(EVERYBODY):
             run("UPDATE device SET confirm_by = ? WHERE id = ?", (clock.now_ms() + 10**6, self.channel_id))
-        for name in ("Backup", "Paused"):
-            service.flask("heartbeat", "create", OWNER, name, "--period", "1h")
-        self.paused_id, self.ids["<heartbeat_id>"] = (one[0] for one in lines_of(service, "heartbeat", "list", OWNER))
-        service.flask("heartbeat", "pause", OWNER, self.paused_id)
+        service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
+        ((self.ids["<heartbeat_id>"], *_),) = lines_of(service, "heartbeat", "list", OWNER)
         rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
         self.ids["<rule_id>"] = rule.id
         muted = {"what": "alert", "id": hook.id, "forS": 3600}
@@ -121,8 +119,7 @@ class Forms:
         return self.post(rule, self.content(rule), **more)
 
     def post(self, rule, content, **more):
-        ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
-        ids |= {"<account_id>": self.invited_id} if rule.endswith("/withdraw") else {}
+        ids = self.ids | ({"<account_id>": self.invited_id} if rule.endswith("/withdraw") else {})
         ids |= {"<device_id>": self.channel_id} if rule.endswith("/confirm") else {}
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
