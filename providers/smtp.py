@@ -15,7 +15,7 @@ from providers.transport import FAILURES, ca_file
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 MAX_KEPT_LINES = 100  # of a server's answers
-SIGN_IN = "AUTH=PLAIN;AUTH=LOGIN"  # the ways
+SIGN_IN, LAST_WAY = "AUTH=PLAIN;AUTH=LOGIN", "AUTH=CRAM-MD5"  # the last one fails where passwords are kept as hashes
 OFFER = re.compile(rb"250[ -]AUTH\b", re.I)  # of a sign-in, in the answer to EHLO
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
 COMMAND_REFUSED, NOT_SIGNED_IN = 55, 67  # libcurl's codes
@@ -37,12 +37,12 @@ class SmtpServer(NamedTuple):
     sender: Address = Address()
 
 
-def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float) -> Answer:
+def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float, sign_in: str = SIGN_IN) -> Answer:
     """Hand a mail to the server; without `to`, connect, encrypt and sign in, and hand over nothing."""
     import pycurl
 
     said = deque[bytes](maxlen=MAX_KEPT_LINES)
-    options = {**_connection(server, timeout_s), pycurl.HEADERFUNCTION: said.append}
+    options = {**_connection(server, timeout_s), pycurl.HEADERFUNCTION: said.append, pycurl.LOGIN_OPTIONS: sign_in}
     if to is None:
         options |= {pycurl.CUSTOMREQUEST: "NOOP", pycurl.NOBODY: 1}
     else:
@@ -57,6 +57,8 @@ def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float) -
         code = error.args[0]
     status = handle.getinfo(pycurl.RESPONSE_CODE)
     handle.close()
+    if code == NOT_SIGNED_IN and status < 400 and sign_in == SIGN_IN:
+        return send(server, to, message, timeout_s, LAST_WAY)
     is_signed_in = not server.user or any(map(OFFER.match, said))  # without an offer, libcurl goes on
     if not is_signed_in and code == (0 if to is None else COMMAND_REFUSED):
         return _meaning(NOT_SIGNED_IN, 0, b"")
@@ -78,10 +80,10 @@ def _connection(server: SmtpServer, timeout_s: float) -> dict[int, Any]:
         pycurl.TIMEOUT_MS: max(1, int(timeout_s * 1000)),
         pycurl.NOSIGNAL: 1,
         pycurl.PROXY: "",
+        pycurl.SASL_IR: 1,
     }
     if server.user:
         options |= {pycurl.USERNAME: server.user.encode(), pycurl.PASSWORD: server.password.encode()}
-        options |= {pycurl.LOGIN_OPTIONS: SIGN_IN, pycurl.SASL_IR: 1}
     return options
 
 

@@ -1,5 +1,6 @@
 """E-mail: one well-formed message of any text, and what a mail server's answers and faults mean."""
 
+import hmac
 import ssl
 from base64 import b64decode
 from email.headerregistry import Address as MailAddress
@@ -179,7 +180,10 @@ def settings(mail_server, user="", password="", is_tls=False, host="127.0.0.1"):
     return smtp.SmtpServer(is_tls, host, mail_server.port, user, password, MailAddress(addr_spec="bell@example.org"))
 
 
-@each("way, given", [("PLAIN", ["\0ü\0ä"]), ("LOGIN", ["ü", "ä"])])
+DIGEST = f"ü {hmac.digest('ä'.encode(), b'Password:', 'md5').hex()}"
+
+
+@each("way, given", [("PLAIN", ["\0ü\0ä"]), ("LOGIN", ["ü", "ä"]), ("CRAM-MD5", [DIGEST])])
 def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeypatch, way, given):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
     mail_server = SmtpService(authority.context(), offers=("STARTTLS", f"AUTH {way}"))

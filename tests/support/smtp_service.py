@@ -111,9 +111,9 @@ class _Session:
         self.lines = self.connected.makefile("rb")
 
     def _auth(self, line):
-        way, given = line.split()[1:]
-        self.service.passwords.append(given)
-        if way == "LOGIN":
+        way, *given = line.split()[1:]
+        self.service.passwords += given
+        if way != "PLAIN":
             self.connected.sendall(b"334 UGFzc3dvcmQ6\r\n")
             self.service.passwords.append(self.lines.readline().decode().strip())
         self._say("AUTH", "235 Fine")
