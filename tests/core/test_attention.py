@@ -213,6 +213,3 @@ def test_a_device_that_a_key_added_needs_its_owner_until_it_is_known(service, ow
 
 def test_an_address_that_is_not_secure_needs_its_owner(owner, browser):
     assert [need.kind for need in needs(is_secure=False)] == ["https"]
-
-
-# --- the count beside Watches -------------------------------------------------------------------------------

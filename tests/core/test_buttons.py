@@ -5,7 +5,6 @@ from models import sha256_of
 from process import clock
 from store import buttons as stored
 from store import database
-from tests.support.accounts import account_set
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.devices import subscribe
 from tests.support.tables import query
@@ -36,14 +35,6 @@ def test_a_token_depends_on_secret_notification_device_and_place(service):
     assert len(made) == 12 and buttons.token_of("n", "d", None) == buttons.token_of("n", "d", None)
     derived_tokens.configure("another secret")
     assert buttons.token_of("n", "d", None) not in made
-
-
-def test_each_device_has_a_row_for_each_button_that_is_sent_to_us(service, owner, push_service, moved_clock):
-    for _ in range(2):
-        subscribe(owner, push_service)
-    ask(owner, actions=[ANSWERS[0], {"label": "Log", "url": "https://example.org/"}, ANSWERS[1]], acknowledge=True)
-    until = moved_clock.ms + buttons.LIFE_MS
-    assert rows(service) == [(1, device, place, until) for device in (1, 2) for place in (None, 0, 2)]
 
 
 def test_a_retry_pushes_the_same_buttons(service, owner, browser, moved_clock):
@@ -109,14 +100,6 @@ def test_an_acknowledgement_leaves_the_answer_open_and_can_be_pressed_again(serv
     assert press(service, pressed["Acknowledge"]).status_code == 200
 
 
-def test_the_buttons_of_all_devices_are_stored_by_one_statement(owner, browser, push_service, monkeypatch):
-    subscribe(owner, push_service)
-    ran, run_later = [], stored.run_later
-    monkeypatch.setattr(stored, "run_later", lambda *statement: ran.append(statement) or run_later(*statement))
-    ask(owner)
-    assert len(ran) == 1 and len(rows(owner.service)) == 4
-
-
 def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_clock):
     ask(owner)
     with database.transaction(database.EVERYBODY):
@@ -130,12 +113,3 @@ def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_cl
     moved_clock.advance(7 * DAY_S)
     pruning.prune(clock.now_ms())
     assert rows(service) == []
-
-
-def test_a_digest_has_no_buttons(service, owner, browser, night, morning):
-    account_set(service, "--quiet-hours", "22:00-07:00")
-    hook = service.alert()
-    for message in ("one", "two"):
-        hook.post({"message": message})
-    morning()
-    assert "actions" not in browser.messages[-1]["notification"] and rows(service) == []

@@ -74,12 +74,6 @@ def test_a_resolved_rule_replaces_its_notification(owner, browser, rule, passes)
     assert (len(browser.messages), rule.state) == (2, "ok")
 
 
-def test_each_change_of_a_rules_state_sends_a_notification(owner, rule):
-    for value in (95, 50, 96, 51):
-        rule.sends(value)
-    assert [title for title, _ in told(owner)] == ["CPU is 95 %", "CPU is ok: 50 %", "CPU is 96 %", "CPU is ok: 51 %"]
-
-
 @pytest.mark.parametrize(
     "value, unit, says",
     [(0.1 + 0.2, None, "0.3"), (1e6, " ", "1000000"), (1e300, " €", "1e+300 €"), (-1, "°C", "-1 °C")],

@@ -161,14 +161,6 @@ def test_an_event_makes_a_notification_of_his_own_for_each_follower(service, own
     assert [caller.alerts() and caller.alerts()[0]["notificationCount"] for caller in (owner, bob)] == [1, []]
 
 
-def test_a_send_with_a_followed_key_counts_in_the_owners_rate_limit_alone(owner, bob, phone, service):
-    before = bob.get("/stats").headers["X-RateLimit-Remaining"]
-    owner.send("Hi", "there")
-    assert int(bob.get("/stats").headers["X-RateLimit-Remaining"]) == int(before) - 1
-    service.work()
-    assert bodies(phone) == ["there"]
-
-
 def test_what_is_not_followed_reaches_nobody_else(service, owner, hook, bob):
     service.alert(name="another").post({"t": "x"})
     service.caller(name="another").send()
@@ -359,13 +351,6 @@ def test_a_picture_comes_with_a_copy_and_goes_with_it(service, owner, bob, phone
     assert [service.client.get(path).status_code for path in paths] == [404, 200]
     bob.delete(f"/notifications/{theirs['id']}")
     assert service.client.get(paths[1]).status_code == 404
-
-
-def test_a_followers_ntfy_app_gets_it_under_its_own_topic(service, owner, hook, bob):
-    topic = bob.post("/devices", {"kind": "ntfy", "name": "app"}).json["device"]["topic"]
-    hook.post({"t": "a", "b": "for the app"})
-    told = service.client.get(f"/{topic}/json?poll=1").text
-    assert json.loads(told.strip())["message"] == "for the app" and json.loads(told)["topic"] == topic
 
 
 def test_a_fault_while_a_copy_is_written_leaves_nothing_to_anybody(service, owner, hook, bob, monkeypatch):

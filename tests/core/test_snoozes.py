@@ -323,16 +323,7 @@ def test_a_mute_of_a_heartbeat_holds_what_it_told(service, owner, browser, passe
     assert detail(owner, told["id"])["status"] == "held"
 
 
-def test_a_frequency_does_not_delay_it(service, owner, browser, passes):
-    hook = service.alert("--frequency", "1d")
-    (id_,) = held(hook, "a")
-    passes(DAY_S)
-    snooze(owner, id_)
-    passes(HOUR_S)
-    assert bodies(browser) == ["a", "a"]
-
-
-def test_a_frequency_does_not_delay_it_after_a_mute_either(service, owner, browser, passes):
+def test_a_frequency_does_not_delay_it_even_after_a_mute(service, owner, browser, passes):
     hook = service.alert("--frequency", "1d")
     (id_,) = held(hook, "a")
     passes(DAY_S)

@@ -107,7 +107,7 @@ WRONG_FIELDS = {
     "metricName": (*NO_TEXTS, *NO_NAMES, "x" * 201),
     "value": (LEFT_OUT, None, "12.5", "", True, False, [], [1], {}, {"value": 1}),
     "unit": (*NO_TEXTS, "x" * 33),
-    "timestamp": (*NO_TIMES, 2**63, 10**19, 10**99, 1e300),
+    "timestamp": (*NO_TIMES, 10_000_000, 1_795_255_200, 10**12 - 1, 2**63, 10**19, 10**99, 1e300),
     "metadata": ("text", "", 1, 0, True, False, [], [{}], {"text": "x" * 4_086}, {"bytes": "é" * 2_100}),
 }
 WRONG = {
@@ -139,7 +139,7 @@ def test_100_metrics_are_taken(service, owner):
 
 def test_a_timestamp_is_milliseconds_and_a_float_is_truncated(service, owner):
     now = 1_795_000_000_000
-    kept = {-0.5: 0, 0: 0, 1: 1, 0.9: 0, now: now, now + 0.25: now, now + 0.9: now, 1.8e12: 1_800_000_000_000}
+    kept = {-0.5: 0, 0: 0, 0.9: 0, 9_999_999: 9_999_999, now: now, now + 0.25: now, now + 0.9: now, 1e12: 10**12}
     assert_stored(post(owner, batch(*[metric(timestamp=timestamp) for timestamp in kept])), len(kept))
     assert [row[6] for row in stored(service)] == list(kept.values())
 
