@@ -1,5 +1,7 @@
 """What needs an account's owner, and in which order."""
 
+from itertools import pairwise
+
 import pytest
 
 from core import attention
@@ -56,20 +58,10 @@ def only():
 # --- the order ----------------------------------------------------------------------------------------------
 
 
-@each(
-    "worse, better",
-    [
-        ("alarm", "question"),
-        ("storage", "heartbeat"),
-        ("no device", "heartbeat"),
-        ("heartbeat", "rule"),
-        ("rule", "question"),
-        ("question", "alert"),
-        ("alert", "device"),
-        ("device", "provider"),
-        ("https", "new device"),
-    ],
-)
+SEVEREST_FIRST = ("alarm", "storage", "no device", "heartbeat", "rule", "question", "alert", "device", "provider")
+
+
+@each("worse, better", [*pairwise(SEVEREST_FIRST), ("provider", "https"), ("https", "new device")])
 def test_each_kind_of_problem_has_a_severity(worse, better):
     first = Need(worse, "", "", "", since=2)
     assert in_order([Need(better, "", "", "", since=1), first])[0] is first

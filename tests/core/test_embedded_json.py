@@ -49,11 +49,6 @@ def test_a_text_without_json_or_without_the_path_counts_as_missing(text):
     assert applied("parse_json: 'a' | default: 'n/a'", json.dumps(text)) == "n/a"
 
 
-@each("value", ["1", "1.5", "true", "null", "{}", '{"a": 1}', "[1]"])
-def test_what_is_no_text_leaves_the_placeholder_visible(value):
-    assert applied("parse_json: 'a'", value) == "{{ v | parse_json: 'a' }}"
-
-
 def test_a_text_of_up_to_100000_characters_is_read():
     for surplus, shown in ((0, "9"), (1, "{{ v | parse_json: 'a' }}")):
         text = '{"a": 9}'.ljust(MAX_EMBEDDED + surplus)
