@@ -81,16 +81,16 @@ class Account(Model):
     last_quiet_hours = peewee.TextField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
-    LAST_SEQ = (
+    last_seq = Query(
+        int,
         "SELECT max(coalesce((SELECT max(seq) FROM account), 0),"
-        " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))"
-    )
+        " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))",
+    ).one
 
     @classmethod
     def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken."""
-        seq = run(cls.LAST_SEQ).fetchone()[0] + 1
-        return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
+        return cls.create(force_insert=True, seq=cls.last_seq() + 1, email=email, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:

@@ -32,7 +32,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
     try:
         engine.make_way()
         until_s = clock.monotonic_s() + wait_s
-        while buttons.is_answered(notification_seq) is False and goes_on():
+        while buttons.is_answered(notification_seq) == 0 and goes_on():
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
                 break

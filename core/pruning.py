@@ -88,7 +88,8 @@ def _prune_history(account: Account, now: int) -> bool:
     before = history_begin(account.plan, now)
 
     def piece() -> bool:
-        oldest = notifications.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
+        after = _passed.get(account.seq, 0)
+        oldest = notifications.oldest(account=account.seq, after=after, before=before, limit=ROWS)
         if done := [seq for seq, is_done in oldest if is_done]:
             with transaction(account.seq):
                 notifications.delete_all(account.seq, done)
@@ -134,8 +135,10 @@ def _prune_followers(account: Account, now: int) -> bool:
 def _prune_metrics(account: Account, now: int) -> bool:
     """Remove values that are older than the plan keeps them, and the oldest of too many."""
     begin, kept = history_begin(account.plan, now), PLANS[account.plan].metric_values
-    excess = custom_metrics.count(account.seq, begin) - kept
-    before = custom_metrics.oldest(account.seq, begin, min(excess, MAX_EXCESS)) if excess > 0 else (begin, 0)
+    excess = custom_metrics.count(account=account.seq, since=begin) - kept
+    before = begin, 0
+    if excess > 0:
+        before = custom_metrics.oldest(account=account.seq, since=begin, place=min(excess, MAX_EXCESS))
     places = _older(account.seq, before)
     return in_pieces(lambda: next(places, False)) or excess > MAX_EXCESS
 

@@ -93,7 +93,7 @@ def _retry(
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
-    lines = {seq: held_notifications.lines(seq, MAX_LINES) for seq in held_notifications.digests_among(contents)}
+    lines = {seq: held_notifications.lines(seq, MAX_LINES) for seq in held_notifications.digests_among([*contents])}
     answers = push_all(made, deadline_s)
     with transaction(account_seq):
         now = clock.now_ms()

@@ -23,7 +23,7 @@ _last = 0  # the account (its seq) of which the last piece was released
 
 def release_due(now: int) -> bool:
     """Release due scheduled sends, a piece of each account in turn, for the retries; whether more are left."""
-    return queries.is_due(now) and in_pieces(_release_some)
+    return bool(queries.is_due(now)) and in_pieces(_release_some)
 
 
 def _release_some() -> bool:

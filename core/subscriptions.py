@@ -56,7 +56,7 @@ def _stored(device: FetchingDevice, wanted: Wanted, now: int) -> list[Found]:
         return []
     if wanted.filters.id:
         return topics.with_id(device, ntfy_stream.notification_id(wanted.filters.id), now)
-    after = topics.before_newest(device.account_seq)
+    after = topics.before_newest(device.account_seq) or 0
     if since.id:
         return _since_id(device, since, after, now)
     found = topics.stored(device, since.time or now - ALL_OF_MS, after, 0, now)

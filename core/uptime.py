@@ -50,7 +50,7 @@ class Record(NamedTuple):
 def records(account_seq: int, beats: list[Beat], now: int) -> dict[int, Record]:
     """The records of these heartbeats of the account, by seq, with one query."""
     pings, changes = defaultdict[int, Moments](list), defaultdict[int, Moments](list)
-    for seq, word, at, is_change, _ in heartbeats.moments(account_seq):
+    for seq, word, at, is_change, _ in heartbeats.moments(account=account_seq):
         (changes if is_change else pings)[seq].append((word, at))
     return {one.seq: record(one.state, pings[one.seq], changes[one.seq], now, one.grace_s * 1000) for one in beats}
 

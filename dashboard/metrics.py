@@ -51,7 +51,7 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = custom_metrics.list_series(current().account.seq, _asked())
+    found = custom_metrics.list_series(current().account.seq, *_asked())
     rules = defaultdict[tuple[str, str], list[Rule]](list)
     for rule in _firing_first(stored_metric_rules.of_account(current().account.seq)):
         rules[rule.project_id, rule.metric_id].append(rule)

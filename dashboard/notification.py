@@ -37,7 +37,9 @@ def show_notification(notification_id: str) -> Page:
         lasts_s=alarms.lasts_s,
         stops_at=partial(alarms.stops_at, now=clock.now_ms()),
         contents=notifications.entries(lines),
-        replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
+        replaced=notifications.entries(
+            notifications.replaced_with(account.seq, entry.content.tag, entry.seq, MAX_SHOWN_REPLACED)
+        ),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
         can_snooze=not entry.is_digest and snoozes.why_not(entry) is None,
         snoozed_until=snoozes.snoozed_until(entry),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import AFTER_ALL, THESE, run, select_number, transaction
+from store.database import AFTER_ALL, THESE, run, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import STATUS, NotificationRow
 from store.rows import Query, columns
@@ -58,10 +58,12 @@ INSERT_SILENT = (  # a held notification is on no screen
     f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE CAST(? AS BIGINT) END, 0"
     f" FROM notification n WHERE seq IN {THESE} AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
 )
-COUNT_WAITING = (
+# The number of the account's waiting alarms, without those that a notification with this tag would replace.
+count_waiting = Query(
+    int,
     "SELECT count(*) FROM alarm a JOIN notification n ON n.seq = a.notification_seq"
-    " WHERE a.account_seq = ? AND a.state = 'waiting' AND (n.tag IS NULL OR n.tag IS NOT ?)"
-)
+    " WHERE a.account_seq = ? AND a.state = 'waiting' AND (n.tag IS NULL OR n.tag IS NOT ?)",
+).one
 IS_REPLACED = "(SELECT replaced_by FROM notification n WHERE n.seq = notification_seq) IS NOT NULL"
 BEGIN = (
     "UPDATE alarm SET ends_at = :now + 1000 * json_extract(n.acknowledge, '$[1]'),"
@@ -133,11 +135,6 @@ def add(notification_seq: int, account_seq: int) -> None:
 def add_silent(notification_seqs: Iterable[int], now: int) -> None:
     """Add an alarm that never rings to each of these without one, so that it can be acknowledged."""
     run(INSERT_SILENT, (now, list(notification_seqs)))
-
-
-def count_waiting(account_seq: int, tag: str | None) -> int:
-    """Count the account's waiting alarms, without those that a notification with this tag would replace."""
-    return select_number(COUNT_WAITING, (account_seq, tag)) or 0
 
 
 def begin(notification_seqs: Iterable[int], now: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from store.database import THESE, run, run_later, select_number
+from store.database import THESE, run, run_later
 from store.enabled import OF_ENABLED
 from store.engine import inserting
 from store.notifications import IS_OPEN_QUESTION
@@ -78,10 +78,12 @@ open_questions = Query(
     " AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state IN ('waiting', 'acknowledged'))"
     " ORDER BY n.created_at LIMIT :limit",
 ).all
-IS_ANSWERED = (
+# Whether the notification was answered or acknowledged; None if there is no such notification.
+is_answered = Query(
+    int,
     "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
-    " WHERE notification_seq = n.seq AND acknowledged_at IS NOT NULL) FROM notification n WHERE seq = ?"
-)
+    " WHERE notification_seq = n.seq AND acknowledged_at IS NOT NULL) FROM notification n WHERE seq = ?",
+).first
 
 
 def add(rows: Sequence[tuple[bytes, int, int, int | None, int]]) -> None:
@@ -107,9 +109,3 @@ def put_first_answer(
 ) -> bool:
     """Keep the answer, of another account if it is named, if it is the first; returns whether it is."""
     return run(PUT_FIRST_ANSWER, (notification_seq, position, now, device_seq, by_account_seq)).rowcount > 0
-
-
-def is_answered(notification_seq: int) -> bool | None:
-    """Whether the notification was answered or acknowledged; None if there is no such notification."""
-    found = select_number(IS_ANSWERED, (notification_seq,))
-    return None if found is None else bool(found)

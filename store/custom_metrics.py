@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from store import notification_days
-from store.database import AFTER_ALL, THESE, run, select_number
+from store.database import AFTER_ALL, THESE, run
 from store.engine import inserting
 from store.rows import Query, bytes_of, columns, size
 
@@ -50,10 +50,13 @@ SERIES_SEQS = (
     " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
 )
 ADD_SERIES = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
-LIST_SERIES = (
-    "SELECT project_id, metric_id FROM metric_series"
-    " WHERE account_seq = ? AND (project_id, metric_id) > (?, ?) ORDER BY project_id, metric_id LIMIT ?"
-)
+# The account's ids (project, metric) after these two, in order: `MAX_LISTED_SERIES`, and one more if there is another
+# page.
+list_series = Query(
+    tuple[str, str],
+    "SELECT project_id, metric_id FROM metric_series WHERE account_seq = ? AND (project_id, metric_id) > (?, ?)"
+    f" ORDER BY project_id, metric_id LIMIT {MAX_LISTED_SERIES + 1}",
+).all
 
 
 def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
@@ -65,11 +68,6 @@ def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict
     run(ADD_SERIES, (account_seq, project_id, new))
     notification_days.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
     return series_seqs(account_seq, project_id, metric_ids)
-
-
-def list_series(account_seq: int, after: tuple[str, str]) -> list[tuple[str, str]]:
-    """The ids (project, metric) after these, in order: `MAX_LISTED_SERIES`, and one more if there is another page."""
-    return run(LIST_SERIES, (account_seq, *after, MAX_LISTED_SERIES + 1)).fetchall()
 
 
 class Place(NamedTuple):
@@ -148,14 +146,17 @@ AFTER = (
     f"SELECT {columns(TimedValue, 'metric')}, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
     " AND (timestamp > :since OR seq > :seq) ORDER BY timestamp, seq LIMIT :limit"
 )
-NEXT = f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now"
+NEXT = Query(int, f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now")
 
 OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m WHERE m.series_seq = s.seq AND s.account_seq = :account"
-COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
-OLDEST = (
+# How many values of the `account` have a time from `since` on.
+count = Query(int, f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since").one
+# Time and seq of the value at that `place` (0 is the first) among the account's `since` a time, by age.
+oldest = Query(
+    tuple[int, int],
     f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"
-    " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place"
-)
+    " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place",
+).one
 PLACE = columns(Place, "s", series_seq="s.seq", seq="m.seq")
 OLDER = Query(
     Place,
@@ -222,21 +223,10 @@ def in_pieces(
 
 def next_at(account_seq: int, series: tuple[str, str], now: int) -> int | None:
     """The first time after now of a value."""
-    return select_number(NEXT, _of(account_seq, series, now=now))
+    return NEXT.first(**_of(account_seq, series, now=now))
 
 
 # --- removing ---
-
-
-def count(account_seq: int, since: int) -> int:
-    """How many values of the account have a time from `since` on."""
-    return select_number(COUNT, {"account": account_seq, "since": since}) or 0
-
-
-def oldest(account_seq: int, since: int, place: int) -> tuple[int, int]:
-    """Time and seq of the value at that place (0 is the first) among the account's since `since`, by age."""
-    row = run(OLDEST, {"account": account_seq, "since": since, "place": place}).fetchone()
-    return row[0], row[1]
 
 
 def older(account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:

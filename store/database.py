@@ -37,12 +37,6 @@ def run(statement: str, values: Values = ()) -> Cursor:
     return _engine.run(statement, values)
 
 
-def select_number(statement: str, values: Values = ()) -> int | None:
-    """The number in the first column of the first row; None if it is NULL, or there is no row."""
-    row = run(statement, values).fetchone()
-    return None if row is None or row[0] is None else int(row[0])
-
-
 def insert(statement: str, values: Values) -> int:
     """Insert one row into a table that numbers its rows; returns its `seq`. SQLite takes long over `RETURNING`."""
     return _engine.insert(statement, values)
@@ -211,23 +205,28 @@ def writes_fail() -> bool:
 
 def clock_ms() -> int | None:
     """The time of the database server's clock; None without a server."""
-    return select_number(_engine.CLOCK_MS)
+    return _number(_engine.CLOCK_MS)
 
 
 def size_bytes() -> int:
     """How much of a disk the database takes."""
-    return select_number(_engine.SIZE_BYTES) or 0
+    return _number(_engine.SIZE_BYTES) or 0
 
 
 def most_connections() -> int | None:
     """How many connections of all programs the database server takes; None if there is no server."""
-    return select_number(_engine.MOST_CONNECTIONS)
+    return _number(_engine.MOST_CONNECTIONS)
 
 
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
     (found,) = run(_engine.CHECK).fetchone()
     return None if found == "ok" else found
+
+
+def _number(statement: str) -> int | None:
+    number: int | None = run(statement).fetchone()[0]
+    return number
 
 
 def answers() -> bool:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from models import ActiveDevice
-from store.database import THESE, run, run_later, select_number, transaction
+from store.database import THESE, run, run_later, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
 from store.rows import Query, columns
@@ -85,6 +85,10 @@ WAITING = (  # the devices that have anything pending: one look-up in the index 
     " FROM waiting WHERE seq IS NOT NULL)"
 )
 NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
+# When the first pending delivery is due; None if there is none.
+next_due_at = Query(int, f"{WAITING} SELECT min({NEXT_DUE}) FROM waiting").first
+# How many deliveries are pending.
+count_pending = Query(int, "SELECT count(*) FROM delivery WHERE status = 'pending'").one
 # The devices for which an attempt is due, the longest due first.
 due_devices = Query(
     DueDevice,
@@ -236,16 +240,6 @@ def accept(notification_seq: int, device_seq: int, now: int) -> None:
     or if the device had it already.
     """
     run_later(ACCEPT, (device_seq, now, notification_seq))
-
-
-def count_pending() -> int:
-    """How many deliveries are pending."""
-    return select_number("SELECT count(*) FROM delivery WHERE status = 'pending'") or 0
-
-
-def next_due_at() -> int | None:
-    """When the first pending delivery is due; None if there is none."""
-    return select_number(f"{WAITING} SELECT min({NEXT_DUE}) FROM waiting")
 
 
 def bring_forward(by_ms: int) -> None:

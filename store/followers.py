@@ -6,7 +6,7 @@ An invitation that nobody accepted counts from `since` on: older ones are as if 
 from typing import NamedTuple
 
 from store import subjects
-from store.database import run, select_number
+from store.database import run
 from store.enabled import IS_ENABLED
 from store.engine import Values
 from store.rows import Query, columns, new_id
@@ -98,6 +98,8 @@ of_sender = Query(
 accounts_of = Query(
     int, "SELECT DISTINCT follower_seq FROM follower WHERE account_seq = ? AND follower_seq IS NOT NULL"
 ).all
+# The account that follows by the row with this id; None if none does yet, or there is no such row.
+account_of = Query(int, "SELECT follower_seq FROM follower WHERE id = ?").first
 INVITE = (
     "INSERT INTO follower (id, account_seq, what, subject_seq, email, created_at) VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (what, subject_seq, email) DO UPDATE SET id = excluded.id, created_at = excluded.created_at"
@@ -127,11 +129,6 @@ def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFo
     run(INVITE, (id_, account_seq, *subject, email, now))
     run(NOTE, (account_seq,))
     return ListedFollower(id_, email, 0)
-
-
-def account_of(id_: str) -> int | None:
-    """The account that follows by the row with this id; None if none does yet, or there is no such row."""
-    return select_number("SELECT follower_seq FROM follower WHERE id = ?", (id_,))
 
 
 def remove(account_seq: int, id_: str) -> None:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 from models import Account
-from store.database import THESE, run, select_number
+from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
 from store.senders import Subject, Watch
@@ -58,6 +58,8 @@ FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id 
 pinged = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}").first
 # The heartbeat as it is now; None if it was deleted, or its account disabled.
 one = Query(Beat, f"{BEATS} WHERE h.seq = ? AND {IS_ENABLED}").first
+# Whether any account's heartbeat has that UUID in its address.
+is_taken = Query(int, "SELECT EXISTS (SELECT 1 FROM heartbeat WHERE ping_id = ?)").one
 # The heartbeats of all accounts that have a deadline.
 expected = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL").all
 # The accounts that have heartbeats.
@@ -88,11 +90,6 @@ def remove(seq: int) -> None:
 def find(account_seq: int, id_: str) -> Beat | None:
     """The account's heartbeat with that id, or with that UUID in its address."""
     return FIND.first(account_seq, id_, id_)
-
-
-def is_taken(ping_id: str) -> bool:
-    """Whether any account's heartbeat has that UUID in its address."""
-    return select_number("SELECT count(*) FROM heartbeat WHERE ping_id = ?", (ping_id,)) != 0
 
 
 # --- states ---
@@ -145,12 +142,15 @@ newest_pings = Query(
 changes = Query(
     tuple[str, int], "SELECT state, changed_at FROM heartbeat_change WHERE heartbeat_seq = ? ORDER BY seq"
 ).all
-MOMENTS = (
+# The kept pings of all heartbeats of the `account`, then their changes of state, each oldest first: the heartbeat's
+# seq, the kind or state, the time, whether it is a change, and its own seq.
+moments = Query(
+    tuple[int, str, int, int, int],
     "SELECT p.heartbeat_seq, p.kind, p.received_at, 0 AS is_change, p.seq FROM ping p"
     " JOIN heartbeat h ON h.seq = p.heartbeat_seq WHERE h.account_seq = :account"
     " UNION ALL SELECT c.heartbeat_seq, c.state, c.changed_at, 1, c.seq FROM heartbeat_change c"
-    " JOIN heartbeat h ON h.seq = c.heartbeat_seq WHERE h.account_seq = :account ORDER BY 4, 5"
-)
+    " JOIN heartbeat h ON h.seq = c.heartbeat_seq WHERE h.account_seq = :account ORDER BY 4, 5",
+).all
 # The newest kept ping that says whether the job succeeded.
 newest_outcome = Query(
     KeptPing,
@@ -163,11 +163,3 @@ def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
     """Add a ping, and keep the `kept` newest."""
     add_row("ping", {"heartbeat_seq": heartbeat_seq, **ping._asdict()})
     keep_newest("ping", "heartbeat_seq", heartbeat_seq, kept)
-
-
-def moments(account_seq: int) -> list[tuple[int, str, int, int, int]]:
-    """The kept pings of all the account's heartbeats, then their changes of state, each oldest first.
-
-    Each has its heartbeat's seq, its kind or state, its time, whether it is a change, and its own seq.
-    """
-    return run(MOMENTS, {"account": account_seq}).fetchall()

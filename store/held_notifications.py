@@ -6,7 +6,7 @@ Those of a sender and a priority are a group: they are released together.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from store.database import AFTER_ALL, THESE, run, select_number
+from store.database import AFTER_ALL, THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import NotificationRow
 from store.rows import Query, columns, overdue
@@ -113,7 +113,8 @@ IN_PENDING_DIGEST = (
     f"SELECT h.notification_seq, h.digest_seq {IN_DIGESTS}"
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
 )
-DIGESTS_AMONG = Query(int, f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}")
+# Which of these notifications (their seqs) are digests.
+digests_among = Query(int, f"SELECT seq FROM notification WHERE is_digest = 1 AND seq IN {THESE}").all
 # The kind, the sender and the priority of a held notification's group; None if it is in none.
 group_of = Query(
     tuple[int, int, int],
@@ -123,10 +124,14 @@ group_of = Query(
 LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
 # The first notifications (their seqs) with a line in a digest, oldest first.
 lines = Query(int, f"SELECT notification_seq {LINES} ORDER BY notification_seq LIMIT ?").all
+# How many notifications with a line in a digest are left, and the highest of their priorities (else 0).
+left_in = Query(tuple[int, int], f"SELECT count(*), coalesce(max(priority), 0) {LINES}").one
 PUT_IN_DIGEST = f"UPDATE held SET digest_seq = ? WHERE notification_seq IN {THESE}"
 MOVE = f"UPDATE held SET digest_seq = ? WHERE digest_seq IN {THESE}"
 PUT_BEHIND = f"UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL AND notification_seq IN {THESE}"
 REPLACED_BY = Query(int, f"SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN {THESE}")
+# How many notifications are held.
+count = Query(int, "SELECT count(*) FROM held WHERE digest_seq IS NULL").one
 SETTLE = (
     "UPDATE notification SET status ="
     " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
@@ -155,11 +160,6 @@ def groups() -> list[HeldGroup]:
     return GROUPS.all(0, AFTER_ALL)
 
 
-def count() -> int:
-    """How many notifications are held."""
-    return select_number("SELECT count(*) FROM held WHERE digest_seq IS NULL") or 0
-
-
 def of_account(account_seq: int) -> list[HeldGroup]:
     """Every sender of the account that has notifications held, by their priorities."""
     return GROUPS.all(account_seq, account_seq)
@@ -169,17 +169,6 @@ def oldest(account_seq: int, groups: Iterable[HeldGroup], limit: int) -> list[He
     """The oldest notifications held in these groups, oldest first."""
     wanted = [(one.kind, one.sender_seq, priority) for one in groups for priority in _collected_with(one.priority)]
     return OLDEST.all(account_seq, wanted, limit)
-
-
-def digests_among(seqs: Iterable[int]) -> list[int]:
-    """Which of these notifications are digests."""
-    return DIGESTS_AMONG.all([*seqs])
-
-
-def left_in(digest_seq: int) -> tuple[int, int]:
-    """How many notifications with a line in the digest are left, and the highest of their priorities (else 0)."""
-    count, highest = run(f"SELECT count(*), coalesce(max(priority), 0) {LINES}", (digest_seq,)).fetchone()
-    return count, highest
 
 
 def put_in_digest(seqs: list[int], digest_seq: int) -> None:

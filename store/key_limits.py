@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from store.database import THESE, run, select_number
+from store.database import THESE, run
 from store.enabled import OF_ENABLED
 from store.rows import Query, columns, overdue
 
@@ -33,15 +33,12 @@ told = Query(
     f"SELECT {columns(Ending, 'k')} FROM api_key k WHERE account_seq = ? AND revoked_at IS NULL AND is_end_told = 1"
     " AND expires_at > ? ORDER BY expires_at",
 ).all
+# When the key (its seq) expires; None if it never does.
+expires_at = Query(int, "SELECT expires_at FROM api_key WHERE seq = ?").first
 NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
 REVOKE = f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL"
 
 expired = overdue("api_key", "expires_at", only="revoked_at IS NULL")
-
-
-def expires_at(seq: int) -> int | None:
-    """When the key expires; None if it never does."""
-    return select_number("SELECT expires_at FROM api_key WHERE seq = ?", (seq,))
 
 
 def note_told(seq: int) -> bool:

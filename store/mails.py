@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from models import Device
-from store.database import run, select_number, transaction
+from store.database import run, transaction
 from store.enabled import OF_ENABLED
 from store.rows import Query, add_row, columns, overdue
 
@@ -46,6 +46,8 @@ PUT_LIMIT = (
 )
 # The accounts (their seqs) that are to be told now how many mails they did not get.
 limits_over = Query(int, f"SELECT account_seq FROM mail_limit WHERE until <= ? AND account_seq {OF_ENABLED}").all
+# The device that is told how many more mails the account did not get.
+told_device = Query(int, "SELECT device_seq FROM mail_limit WHERE account_seq = ?").first
 
 due = overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
 
@@ -95,11 +97,6 @@ def limit(account_seq: int) -> Limit:
 def put_limit(account_seq: int, found: Limit, device_seq: int | None, until: int | None) -> None:
     """Keep it; at `until` the device is told how many more there were."""
     run(PUT_LIMIT, (account_seq, list(found.sent), found.more, device_seq, until))
-
-
-def told_device(account_seq: int) -> int | None:
-    """The device that is told."""
-    return select_number("SELECT device_seq FROM mail_limit WHERE account_seq = ?", (account_seq,))
 
 
 # --- devices ---

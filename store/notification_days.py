@@ -5,7 +5,7 @@ Beside them: how many bytes an account has stored.
 
 from typing import NamedTuple
 
-from store.database import run, run_later, select_number
+from store.database import run, run_later
 from store.rows import Query, columns, size
 
 
@@ -30,11 +30,15 @@ ADD_BYTES = (
     " ON CONFLICT (account_seq, day) DO UPDATE"
     " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
 )
-ADD_PICTURE_BYTES = (  # the row is there: a picture comes with a notification, which was counted
+ADD_PICTURE_BYTES = Query(  # the row is there: a picture comes with a notification, which was counted
+    int,
     "UPDATE notification_day SET picture_bytes = picture_bytes + :bytes, stored_bytes = stored_bytes + :bytes"
-    " WHERE account_seq = :account AND day = '' RETURNING picture_bytes"
+    " WHERE account_seq = :account AND day = '' RETURNING picture_bytes",
 )
-STORED_BYTES = "SELECT stored_bytes FROM notification_day WHERE account_seq = ? AND day = ''"
+# How many bytes the account has stored, without its alerts' last payloads.
+stored_bytes = Query(
+    int, "SELECT coalesce(sum(stored_bytes), 0) FROM notification_day WHERE account_seq = ? AND day = ''"
+).one
 PAYLOAD_BYTES = (  # an alert's last payload is not noted in a row: each event replaces it
     f"SELECT account_seq, sum({size('payload')}) FROM alert_payload p JOIN alert l ON l.seq = p.alert_seq"
     " GROUP BY account_seq"
@@ -47,13 +51,23 @@ OF_MONTH = (
     "SELECT sum(notification_count) FROM notification_day WHERE account_seq = :account"
     " AND day BETWEEN :first AND :last"
 )
-HAS_ANY = "SELECT 1 FROM notification_day WHERE account_seq = ? AND notification_count > 0 LIMIT 1"
+# Whether the account ever got a notification.
+has_any = Query(
+    int, "SELECT EXISTS (SELECT 1 FROM notification_day WHERE account_seq = ? AND notification_count > 0)"
+).one
 COUNTERS = {
     "all_time": f"coalesce(({OF_ALL_TIME}), 0)",
     "month": f"coalesce(({OF_MONTH}), 0)",
     "day": f"coalesce(({OF_DAY}), 0)",
     "alerts": "(SELECT count(*) FROM alert WHERE account_seq = :account)",
 }
+# The account's notifications since a time, with seqs beyond one up to another, by the quarter of an hour in which
+# they were made: its start (ms), and how many.
+count_by_quarter_hour = Query(
+    tuple[int, int],
+    f"SELECT {QUARTER_HOUR} AS start, count(*) FROM notification WHERE account_seq = ?"
+    " AND created_at >= ? AND seq > ? AND seq <= ? AND is_digest = 0 GROUP BY start",
+).all
 STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
 
@@ -67,11 +81,6 @@ def add_bytes(account_seq: int, stored_bytes: int) -> None:
     run_later(ADD_BYTES, (account_seq, stored_bytes))
 
 
-def stored_bytes(account_seq: int) -> int:
-    """How many bytes the account has stored, without its alerts' last payloads."""
-    return select_number(STORED_BYTES, (account_seq,)) or 0
-
-
 def payload_bytes() -> dict[int, int]:
     """How many bytes the last payloads of the alerts have, by account."""
     return dict(run(PAYLOAD_BYTES))
@@ -79,18 +88,13 @@ def payload_bytes() -> dict[int, int]:
 
 def add_picture_bytes(account_seq: int, bytes_: int) -> int:
     """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now."""
-    return select_number(ADD_PICTURE_BYTES, {"account": account_seq, "bytes": bytes_}) or 0
+    return ADD_PICTURE_BYTES.one(account=account_seq, bytes=bytes_)
 
 
 def stats(account_seq: int, day: str) -> Stats:
     """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
     month = day[:7]
     return STATS.one(account=account_seq, first=f"{month}-01", last=f"{month}-31", day=day)
-
-
-def has_any(account_seq: int) -> bool:
-    """Whether the account ever got a notification."""
-    return select_number(HAS_ANY, (account_seq,)) is not None
 
 
 def replace_since(account_seq: int, first_day: str, counts: dict[str, int]) -> None:
@@ -104,16 +108,3 @@ def replace_since(account_seq: int, first_day: str, counts: dict[str, int]) -> N
 def since(account_seq: int, first_day: str) -> dict[str, int]:
     """How many on each day from `first_day` on that had any."""
     return dict(run(SINCE, (account_seq, first_day)))
-
-
-def count_by_quarter_hour(account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
-    """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
-
-    Returns the start (ms) of each quarter of an hour that has any, and how many.
-    """
-    counts = run(
-        f"SELECT {QUARTER_HOUR} AS start, count(*) FROM notification WHERE account_seq = ?"
-        " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
-        (account_seq, after, until, since),
-    )
-    return counts.fetchall()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from store import notification_days, pictures
-from store.database import THESE, run, run_later, select_number
+from store.database import THESE, run, run_later
 from store.rows import Query, add_row, as_column, bytes_of, columns, given_fields, new_id, overdue, size
 from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
@@ -211,6 +211,10 @@ entries = Query(Entry, f"{ENTRY} WHERE n.seq IN {THESE} ORDER BY n.seq DESC").al
 # Sent by this key; for NULL, all.
 OF_KEY = "coalesce(api_key_seq, 0) = coalesce(CAST(? AS INTEGER), api_key_seq, 0)"
 BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? AND {OF_KEY}")
+# When the newest notification of all accounts was made; None if there is none.
+newest_at = Query(int, "SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1").first
+# The seq of the account's newest notification; 0 if there is none.
+newest_seq = Query(int, "SELECT coalesce(max(seq), 0) FROM notification WHERE account_seq = ?").one
 LATEST_OF_ALERTS = Query(
     LatestOfAlert,
     f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
@@ -247,16 +251,6 @@ def find(account_seq: int, id_: str, since: int, own_key: int | None = None) -> 
 def latest_of_alerts(account_seq: int) -> dict[int, LatestOfAlert]:
     """The latest notification of each alert of the account that has made one, by the alert's seq."""
     return {latest.alert_seq: latest for latest in LATEST_OF_ALERTS.all(account_seq)}
-
-
-def newest_at() -> int | None:
-    """When the newest notification of all accounts was made."""
-    return select_number("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1")
-
-
-def newest_seq(account_seq: int) -> int:
-    """The seq of the account's newest notification; 0 if there is none."""
-    return select_number("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)) or 0
 
 
 # --- settling ---
@@ -327,29 +321,25 @@ def end_scheduled(seqs: Iterable[int]) -> None:
     run(END_SCHEDULED, (list(seqs),))
 
 
-def is_replaced(seq: int) -> bool:
-    """Whether a newer notification with its tag has been recorded."""
-    return bool(select_number("SELECT replaced_by FROM notification WHERE seq = ?", (seq,)))
-
-
-REPLACED = Query(
+# Whether a newer notification with its tag has been recorded.
+is_replaced = Query(int, "SELECT replaced_by IS NOT NULL FROM notification WHERE seq = ?").first
+# The seqs of the account's newest notifications with a tag that this one replaced.
+replaced_with = Query(
     int,
     "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?",
-)
-
-
-def replaced_with(account_seq: int, entry: Entry, limit: int) -> list[int]:
-    """The seqs of the newest notifications that this one replaced."""
-    return REPLACED.all(account_seq, entry.content.tag, entry.seq, limit)
+).all
 
 
 # --- pruning and deleting ---
 
-OLDEST = (
+# Of the `account`'s oldest beyond the seq `after`, `limit` at most, those made before a time: the seq of each, and
+# whether it may be removed: it is neither held nor pending, nor delivered later than that.
+oldest = Query(
+    tuple[int, int],
     "SELECT seq, is_done FROM (SELECT seq, created_at,"
     f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
-    " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
-)
+    " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before",
+).all
 SIZE = size("title", "body", *TEXTS)
 SIZE_OF = f"SELECT {SIZE} FROM notification WHERE seq = ?"
 REWRITE = f"UPDATE notification SET title = ?, body = ?, priority = ? WHERE seq = ? RETURNING {SIZE}"
@@ -357,34 +347,22 @@ TITLES = (
     "SELECT id, title FROM notification WHERE account_seq = ?"
     " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
 )
-FIND_SEQ = f"SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0 AND {OF_KEY}"
+# The seq of the account's notification with an id, unless it is a digest; of one key, or (None) of all.
+find_seq = Query(
+    int, f"SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0 AND {OF_KEY}"
+).first
 # The account's first seqs beyond one, of notifications made before a time.
 before = Query(
     int, "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
 ).all
-COUNT_WITHOUT_DIGESTS = f"SELECT count(*) FROM notification WHERE seq IN {THESE} AND is_digest = 0"
+# How many of these are notifications and not digests.
+count_without_digests = Query(int, f"SELECT count(*) FROM notification WHERE seq IN {THESE} AND is_digest = 0").one
 DELETE_ALL = f"DELETE FROM notification WHERE seq IN {THESE} RETURNING {SIZE}"
-
-
-def oldest(account_seq: int, after: int, before: int, limit: int) -> list[tuple[int, int]]:
-    """Of the account's `limit` oldest beyond seq `after`, those made before the time `before`.
-
-    The seq of each, and whether it may be removed: it is neither held nor pending, nor delivered later than that.
-    """
-    return run(OLDEST, {"account": account_seq, "after": after, "before": before, "limit": limit}).fetchall()
 
 
 def titles(account_seq: int, ids: list[str]) -> dict[str, str]:
     """The titles of those of these notifications that the account has, by id."""
     return dict(run(TITLES, (account_seq, ids)))
-
-
-def find_seq(account_seq: int, id_: str, own_key: int | None = None) -> int | None:
-    """The seq of a notification; None when the account has none with that id, or it is a digest.
-
-    With `own_key` only if this key (its seq) sent it.
-    """
-    return select_number(FIND_SEQ, (account_seq, id_, own_key))
 
 
 def find_seqs(account_seq: int, ids: list[str], own_key: int | None = None) -> list[int]:
@@ -398,11 +376,6 @@ def rewrite(account_seq: int, seq: int, content: Content) -> None:
     (before,) = run(SIZE_OF, (seq,)).fetchone()
     (after,) = run(REWRITE, (content.title, content.body, content.priority, seq)).fetchone()
     notification_days.add_bytes(account_seq, after - before)
-
-
-def count_without_digests(seqs: list[int]) -> int:
-    """How many of these are notifications and not digests."""
-    return select_number(COUNT_WITHOUT_DIGESTS, (seqs,)) or 0
 
 
 def delete_all(account_seq: int, seqs: list[int]) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from models import Account
 from store import followers, server_notes
-from store.database import run, select_number
+from store.database import run
 from store.rows import Query, columns
 
 
@@ -28,10 +28,12 @@ class Person(NamedTuple):
 DEVICES = "(SELECT count(*) FROM device d WHERE d.account_seq = a.seq AND d.removed_at IS NULL)"
 # Every account, the oldest first.
 all_of_them = Query(Person, f"SELECT {columns(Person, 'a', devices=DEVICES)} FROM account a ORDER BY a.seq").all
-OTHER_ADMINISTRATORS = (
+# The enabled administrators but this one: of each, whether there is a password to sign in with.
+other_administrators = Query(
+    int,
     "SELECT CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END FROM account"
-    " WHERE is_administrator = 1 AND disabled_at IS NULL AND seq <> ?"
-)
+    " WHERE is_administrator = 1 AND disabled_at IS NULL AND seq <> ?",
+).all
 # What leads into an account, or makes something happen there.
 WAYS_IN = (
     "session",
@@ -46,11 +48,6 @@ WAYS_IN = (
 )
 
 
-def other_administrators(seq: int) -> list[bool]:
-    """The enabled administrators but this one: of each, whether there is a password to sign in with."""
-    return [bool(row[0]) for row in run(OTHER_ADMINISTRATORS, (seq,)).fetchall()]
-
-
 def end_access(seq: int) -> None:
     """Void all credentials of the account, its devices, alerts and watches."""
     Account.change(seq, password_hash=None, ping_key=None, is_administrator=0)
@@ -63,6 +60,6 @@ def end_access(seq: int) -> None:
 
 def delete_rest(seq: int) -> None:
     """Delete an account to which only its counters refer."""
-    server_notes.put("last_account", str(select_number(Account.LAST_SEQ)))
+    server_notes.put("last_account", str(Account.last_seq()))
     run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
     run("DELETE FROM account WHERE seq = ?", (seq,))

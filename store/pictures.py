@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from store import notification_days
-from store.database import THESE, run, select_number
+from store.database import THESE, run
 from store.enabled import OF_ENABLED
 from store.rows import Query, columns, overdue, size
 
@@ -31,7 +31,7 @@ oldest = Query(
     "SELECT notification_seq, size FROM picture WHERE account_seq = ? ORDER BY notification_seq LIMIT ?",
 ).all
 REMOVE = f"DELETE FROM picture WHERE notification_seq IN {THESE} RETURNING size"
-NOTED_BYTES = f"SELECT sum({size('picture')}) FROM notification WHERE seq IN {THESE}"
+NOTED_BYTES = Query(int, f"SELECT coalesce(sum({size('picture')}), 0) FROM notification WHERE seq IN {THESE}")
 FORGET = f"UPDATE notification SET picture = NULL WHERE seq IN {THESE}"
 REMOVE_ALL = (  # from a copy of the database
     "UPDATE notification_day SET stored_bytes = stored_bytes - picture_bytes - coalesce((SELECT"
@@ -55,6 +55,6 @@ def remove(account_seq: int, seqs: list[int]) -> None:
     """Remove the pictures that these notifications (their seqs) of the account have."""
     removed = run(REMOVE, (seqs,)).fetchall()
     if removed:
-        notification_days.add_bytes(account_seq, -(select_number(NOTED_BYTES, (seqs,)) or 0))
+        notification_days.add_bytes(account_seq, -NOTED_BYTES.one(seqs))
         run(FORGET, (seqs,))
         notification_days.add_picture_bytes(account_seq, -sum(row[0] for row in removed))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection
 
-from store.database import run, select_number
+from store.database import run
 from store.enabled import OF_ENABLED
 from store.rows import Query
 
@@ -11,7 +11,8 @@ from store.rows import Query
 # scheduled, it looks for another account's among them.
 SCHEDULED = "FROM notification WHERE status = 'held' AND deliver_at IS NOT NULL AND released_at IS NULL"
 BY_ACCOUNT = "ORDER BY account_seq, deliver_at LIMIT"
-IS_DUE = f"SELECT 1 {SCHEDULED} AND deliver_at <= ? ORDER BY deliver_at LIMIT 1"
+# Whether there is a notification whose `deliver_at` has come; else None.
+is_due = Query(int, f"SELECT 1 {SCHEDULED} AND deliver_at <= ? ORDER BY deliver_at LIMIT 1").first
 # The seq of the first account beyond `after` that has such notifications `now`.
 next_account = Query(
     int,
@@ -28,11 +29,6 @@ due = Query(
     f"SELECT seq {SCHEDULED} AND (account_seq, deliver_at) >= (:account, 0)"
     f" AND (account_seq, deliver_at) <= (:account, :now) AND account_seq {OF_ENABLED} {BY_ACCOUNT} :limit",
 ).all
-
-
-def is_due(now: int) -> bool:
-    """Whether there is a notification whose `deliver_at` has come."""
-    return select_number(IS_DUE, (now,)) is not None
 
 
 def choose_devices(seq: int, device_ids: Collection[str]) -> None:

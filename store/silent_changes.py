@@ -38,17 +38,14 @@ everything = Query(
     " ORDER BY account_seq, what, subject_seq",
 ).all
 OF_SUBJECT = "what = ? AND subject_seq = ?"
+# Whether something was not told of this heartbeat or rule.
+is_kept = Query(int, f"SELECT EXISTS (SELECT 1 FROM silent_change WHERE {OF_SUBJECT})").one
 ONE = Query(SilentChange, f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE {OF_SUBJECT}")
 
 
 def keep(change: SilentChange) -> None:
     """Note a change; what its owner knew before the first one stays."""
     run(KEEP, tuple(change))
-
-
-def is_kept(subject: Subject) -> bool:
-    """Whether something was not told of this heartbeat or rule."""
-    return run(f"SELECT 1 FROM silent_change WHERE {OF_SUBJECT}", subject).fetchone() is not None
 
 
 def take(subject: Subject) -> SilentChange | None:

@@ -1,6 +1,6 @@
 """The table of notifications that are pushed again at a time that their owner chose."""
 
-from store.database import run, select_number
+from store.database import run
 from store.enabled import OF_ENABLED
 from store.rows import Query
 
@@ -10,6 +10,8 @@ PUT = (
 )
 END = "UPDATE snooze SET until = NULL WHERE notification_seq = ? AND until <= ?"
 
+# When a notification is to be pushed again; None if it is not snoozed.
+until = Query(int, "SELECT until FROM snooze WHERE notification_seq = ?").first
 # Some notifications (after their accounts' seqs) to be pushed again now, of the accounts in turn.
 due = Query(  # of each account its first, then of each its second
     tuple[int, int],
@@ -37,8 +39,3 @@ def cancel(notification_seq: int) -> None:
 def count(notification_seq: int) -> None:
     """Note that the notification is pushed again."""
     run("UPDATE snooze SET times = times + 1 WHERE notification_seq = ?", (notification_seq,))
-
-
-def until(notification_seq: int) -> int | None:
-    """When a notification is to be pushed again; None if it is not snoozed."""
-    return select_number("SELECT until FROM snooze WHERE notification_seq = ?", (notification_seq,))

@@ -6,7 +6,7 @@ A notification is stored for a device that has a delivery of it.
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from store.database import THESE, select_number
+from store.database import THESE
 from store.enabled import OF_ENABLED
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns
@@ -111,7 +111,10 @@ ONE = Query(
     f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
     f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}",
 )
-SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+# The seq beyond which the account's newest notifications are that are looked at; None if these are all.
+before_newest = Query(
+    int, f"SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET {NEWEST}"
+).first
 # When the delivery of a notification of the account began, and its seq; None if there is none with that id.
 beginning = Query(
     tuple[int, int], f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
@@ -155,11 +158,6 @@ def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
 def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
     """The notification, unless it was deleted, replaced or has expired since it was found."""
     return ONE.first(device=device.seq, seq=seq, now=now)
-
-
-def before_newest(account_seq: int) -> int:
-    """The seq beyond which the account's newest notifications are that are looked at."""
-    return select_number(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)) or 0
 
 
 def _of(device: FetchingDevice, now: int, **more: object) -> dict[str, Any]:

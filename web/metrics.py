@@ -22,7 +22,7 @@ def list_metrics() -> Payload:
     """GET /api/v1/metrics?cursor."""
     caller, now = current().caller, clock.now_ms()
     after = _after()
-    found = custom_metrics.list_series(caller.account_seq, after)
+    found = custom_metrics.list_series(caller.account_seq, *after)
     listed, begin = found[:MAX_LISTED_SERIES], history_begin(caller.plan, now)
     metrics = list[Payload]()
     for project, metric in listed:

@@ -193,7 +193,7 @@ def test_many_scheduled_notifications_do_not_stop_pruning(service, owner, moved_
 @each(
     "statement, values, index",
     [
-        (queries.IS_DUE, (0,), "notification_scheduled (deliver_at>? AND deliver_at<?)"),
+        (queries.is_due.__self__.statement, (0,), "notification_scheduled (deliver_at>? AND deliver_at<?)"),
         (queries.next_account.__self__.statement, {"after": 0, "now": 0}, f"{BY_ACCOUNT} (account_seq>?)"),
         (
             queries.due.__self__.statement,

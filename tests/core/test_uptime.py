@@ -126,5 +126,5 @@ def test_of_the_changes_the_newest_are_kept(beat, monkeypatch):
     monkeypatch.setattr(heartbeats, "KEPT_CHANGES", 3)
     for signal in ("", "/fail", "", "/fail"):
         beat.ping(signal)
-    changes = [word for _, word, _, is_change, _ in heartbeats.moments(Account.find(EMAIL).seq) if is_change]
+    changes = [word for _, word, _, is_change, _ in heartbeats.moments(account=Account.find(EMAIL).seq) if is_change]
     assert changes == ["down", "up", "down"]

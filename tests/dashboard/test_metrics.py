@@ -16,12 +16,12 @@ from store import database
 from store.custom_metrics import (
     BUCKETS,
     LATEST,
-    LIST_SERIES,
     MAX_LISTED_SERIES,
     NEWEST,
     SAMPLES,
     SERIES_SEQS,
     MetricValue,
+    list_series,
 )
 from tests.support.accounts import account_set
 from tests.support.hostile import SHORT
@@ -464,7 +464,7 @@ GIVEN = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "w
     [
         *((statement, GIVEN) for statement in (LATEST.statement, BUCKETS.statement, SAMPLES, NEWEST.statement)),
         (SERIES_SEQS, (1, "p", '["m"]')),
-        (LIST_SERIES, (1, "p", "m", 1)),
+        (list_series.__self__.statement, (1, "p", "m")),
     ],
 )
 @sqlite_only

@@ -342,7 +342,7 @@ def test_the_newer_one_may_be_deleted(owner):
     "statement, values, index",
     [
         (notifications.REPLACE, (9, 1, "t", 9, None), "notification_of_tag"),
-        (notifications.REPLACED.statement, (1, "t", 9, 5), "notification_of_tag"),
+        (notifications.replaced_with.__self__.statement, (1, "t", 9, 5), "notification_of_tag"),
         (notifications.expired.__self__.statement, (9, 500), "notification_expiring"),
     ],
 )
