@@ -6,11 +6,12 @@ Callers pass the time. Must not know a clock, a setting, a request or the names 
 
 import hashlib
 import threading
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from store.database import THESE, database, peewee, run, run_later, transaction
 from store.engine import EVERYBODY
-from store.rows import Query, columns, counting, new_id
+from store.rows import Query, columns, counting, new_id, remove_row
 
 
 def sha256_of(secret: str) -> bytes:
@@ -86,6 +87,7 @@ class Account(Model):
         "SELECT max(coalesce((SELECT max(seq) FROM account), 0),"
         " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))",
     ).one
+    exists = Query(int, "SELECT EXISTS (SELECT 1 FROM account)").one  # any
 
     @classmethod
     def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
@@ -117,11 +119,6 @@ class Account(Model):
         """Every account, newest first."""
         return list(cls.select().order_by(cls.seq.desc()))
 
-    @classmethod
-    def exists(cls) -> bool:
-        """Whether there is an account."""
-        return bool(cls.select().exists())
-
 
 class ApiKey(Model):
     """An API key; only its hash is kept."""
@@ -140,6 +137,11 @@ class ApiKey(Model):
     is_end_told = peewee.IntegerField(default=0)
 
     count_live = counting("api_key", "revoked_at IS NULL")
+    # Whether the account has a key with that name that is not revoked.
+    is_taken = Query(
+        int, "SELECT EXISTS (SELECT 1 FROM api_key WHERE account_seq = ? AND name = ? AND revoked_at IS NULL)"
+    ).one
+    name_of = Query(str, "SELECT name FROM api_key WHERE seq = ?").one
     _used: dict[int, int] = {}  # seq → time of the last use, not yet written
     _used_lock = threading.Lock()
 
@@ -148,17 +150,6 @@ class ApiKey(Model):
         """A new key; only its beginning and its hash are kept."""
         kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key), **columns}
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
-
-    @classmethod
-    def live_names(cls, account_seq: int) -> set[str]:
-        """The names of the keys that are not revoked."""
-        live = cls.select(cls.name).where(cls.account == account_seq, cls.revoked_at.is_null())
-        return {key.name for key in live}
-
-    @classmethod
-    def name_of(cls, seq: int) -> str:
-        """The name of a key."""
-        return str(cls.select(cls.name).where(cls.seq == seq).scalar())
 
     @classmethod
     def mark_used(cls, seq: int, now: int) -> None:
@@ -235,7 +226,7 @@ class Alert(Model):
     image_template = peewee.TextField(null=True)
     has_mute_button = peewee.IntegerField(default=0)
 
-    count = counting("alert")
+    count, remove = counting("alert"), partial(remove_row, "alert")  # its notifications stay
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
@@ -262,10 +253,6 @@ class Alert(Model):
     def change(self, **values: Any) -> None:
         """Set these columns."""
         _change(self, values)
-
-    def remove(self) -> None:
-        """Delete the alert, whose notifications stay."""
-        self.delete_instance()
 
     @classmethod
     def note_event(cls, seq: int, now: int) -> None:

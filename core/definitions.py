@@ -51,7 +51,7 @@ class Kind:
     fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has
     make: Callable[[Account, Fields, int], Any]
     change: Callable[[int, str, Fields, int], Any]
-    remove: Callable[[Any], None]  # from the database
+    remove: Callable[[int], None]  # the row with that seq
 
     def checked(self, sent: Fields) -> Fields:
         """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""
@@ -79,7 +79,7 @@ class Kind:
         """Delete one with its followers and return it; its notifications stay, and held ones go out as usual."""
         with transaction(account_seq):
             one = self.find(account_seq, id_)
-            self.remove(one)
+            self.remove(one.seq)
             followers.forget(account_seq, (self.name, one.seq))
         return one
 
@@ -253,7 +253,7 @@ HEARTBEAT = Kind(
     change=lambda account_seq, id_, fields, now: heartbeats.change_heartbeat(
         account_seq, id_, _heartbeat_settings(fields), now
     ),
-    remove=lambda beat: stored_heartbeats.remove(beat.seq),
+    remove=stored_heartbeats.remove,
 )
 
 

@@ -189,7 +189,7 @@ def make(account: Account, plan: Plan, now: int, dry_run: bool) -> list[Made]:
 
 
 def _make_key(account: Account, key: NewKey, now: int) -> Made:
-    if key.name in ApiKey.live_names(account.seq):
+    if ApiKey.is_taken(account.seq, key.name):
         return Made("key", key.name, "", "there is one with this name already")
     limits = api_keys.limits(key.scope, key.expires_at, now, "expires")
     _, full_key = accounts.create_key(account.seq, key.name, now, limits=limits)

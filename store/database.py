@@ -138,22 +138,21 @@ def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest
     global _engine
     close()
     engine.writes_fail = False
+    _engine = _engine_of(place)
+    return _engine.open_database(place, migrations, newest)
+
+
+def _engine_of(place: Path | ServerUrl) -> Engine:
     if isinstance(place, Path):
-        _engine = sqlite
-        return sqlite.open_database(place, migrations, newest)
+        return sqlite
     from store import postgresql  # 17 MB that SQLite does not need
 
-    _engine = postgresql
-    return postgresql.open_database(place, migrations, newest)
+    return postgresql
 
 
 def has_data(place: Path | ServerUrl) -> bool:
     """Whether there is a database at this place with anything in it."""
-    if isinstance(place, Path):
-        return sqlite.has_data(place)
-    from store import postgresql
-
-    return postgresql.has_data(place)
+    return _engine_of(place).has_data(place)
 
 
 def is_shared() -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from models import Account
 from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
+from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue, remove_row
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -78,13 +78,9 @@ MOVE_OPEN_CHANGES = (
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 
 add, change = partial(add_own, "heartbeat"), partial(change_row, "heartbeat")
+remove = partial(remove_row, "heartbeat")
 count, count_down = counting("heartbeat"), counting("heartbeat", "state = 'down'")
 due = overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
-
-
-def remove(seq: int) -> None:
-    """Delete it with its pings."""
-    run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
 
 
 def find(account_seq: int, id_: str) -> Beat | None:

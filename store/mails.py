@@ -1,11 +1,12 @@
 """The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries."""
 
+from functools import partial
 from typing import NamedTuple
 
 from models import Device
 from store.database import run, transaction
 from store.enabled import OF_ENABLED
-from store.rows import Query, add_row, columns, overdue
+from store.rows import Query, add_row, columns, overdue, remove_row
 
 
 class OwnMail(NamedTuple):
@@ -50,6 +51,7 @@ limits_over = Query(int, f"SELECT account_seq FROM mail_limit WHERE until <= ? A
 told_device = Query(int, "SELECT device_seq FROM mail_limit WHERE account_seq = ?").first
 
 due = overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
+remove = partial(remove_row, "mail")  # which was sent, or never will be
 
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
@@ -66,11 +68,6 @@ def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
 def put_off(seq: int, next_attempt_at: int) -> None:
     """Try a mail again later, after another attempt."""
     run(PUT_OFF, (next_attempt_at, seq))
-
-
-def remove(seq: int) -> None:
-    """Remove a mail that was sent, or never will be."""
-    run("DELETE FROM mail WHERE seq = ?", (seq,))
 
 
 def remove_of_device(device_seq: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
+from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue, remove_row
 from store.senders import Subject, Watch
 
 KEPT_FIRINGS = 100  # of a rule
@@ -133,7 +133,7 @@ MOVE = (
     f" AND {OF_ACCOUNTS}"
 )
 
-add = partial(add_own, "metric_rule")
+add, remove = partial(add_own, "metric_rule"), partial(remove_row, "metric_rule")
 count, count_firing = counting("metric_rule"), counting("metric_rule", IS_FIRING)
 due = overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
 
@@ -142,11 +142,6 @@ def replace_condition(rule: Rule, values: dict[str, Any]) -> None:
     """Give it these columns, and forget when it fired and when its state changed."""
     change_row("metric_rule", rule.seq, changed_at=None, holds_since=None, **values)
     run("DELETE FROM firing WHERE rule_seq = ?", (rule.seq,))
-
-
-def remove(rule: Rule) -> None:
-    """Delete it with its firings."""
-    run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
 
 
 def latest_values(account_seq: int, now: int) -> dict[int, tuple[float, str]]:

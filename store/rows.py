@@ -81,6 +81,11 @@ def change_row(table: str, seq: int, **values: Any) -> None:
         run(f"UPDATE {table} SET {changes} WHERE seq = ?", (*values.values(), seq))
 
 
+def remove_row(table: str, seq: int) -> None:
+    """Delete a row."""
+    run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
+
+
 def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:
     """Delete all but the `kept` newest rows whose column `parent` is `seq`."""
     last = f"SELECT seq FROM {table} WHERE {parent} = :parent ORDER BY seq DESC LIMIT 1 OFFSET :kept"
