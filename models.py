@@ -7,11 +7,11 @@ Callers pass the time. Must not know a clock, a setting, a request or the names 
 import hashlib
 import threading
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from store.database import THESE, database, peewee, run, run_later, transaction
 from store.engine import EVERYBODY
-from store.rows import Query, columns, counting, new_id, remove_row
+from store.rows import Query, change_row, columns, counting, new_id, remove_row
 
 
 def sha256_of(secret: str) -> bytes:
@@ -51,11 +51,16 @@ class Model(peewee.Model):
         run(f"DELETE FROM {cls._meta.table_name} WHERE account_seq = ? AND expires_at <= ?", (account_seq, now))
 
 
-def _change(row: Model, values: dict[str, Any]) -> None:
+Row = TypeVar("Row", bound=Model)
+
+
+def _change(row: Row, **values: Any) -> Row:
+    """Set these columns, and return the row."""
     for column, value in values.items():
         setattr(row, column, value)
     if values:
         row.save(only=list(values))
+    return row
 
 
 class Account(Model):
@@ -88,16 +93,12 @@ class Account(Model):
         " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))",
     ).one
     exists = Query(int, "SELECT EXISTS (SELECT 1 FROM account)").one  # any
+    change = partial(change_row, "account")
 
     @classmethod
     def add(cls, email: str, now: int, **columns: str | int | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken."""
         return cls.create(force_insert=True, seq=cls.last_seq() + 1, email=email, created_at=now, **columns)
-
-    @classmethod
-    def change(cls, seq: int, **values: str | int | None) -> None:
-        """Set these columns."""
-        cls.update(**values).where(cls.seq == seq).execute()
 
     @classmethod
     def find(cls, email: str) -> "Account | None":
@@ -226,7 +227,7 @@ class Alert(Model):
     image_template = peewee.TextField(null=True)
     has_mute_button = peewee.IntegerField(default=0)
 
-    count, remove = counting("alert"), partial(remove_row, "alert")  # its notifications stay
+    count, change, remove = counting("alert"), _change, partial(remove_row, "alert")  # its notifications stay
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
@@ -249,10 +250,6 @@ class Alert(Model):
     def add(cls, account_seq: int, settings: dict[str, Any], now: int) -> "Alert":
         """A new alert with these columns."""
         return cls.create(id=new_id(now), account=account_seq, created_at=now, switched_on_at=now, **settings)
-
-    def change(self, **values: Any) -> None:
-        """Set these columns."""
-        _change(self, values)
 
     @classmethod
     def note_event(cls, seq: int, now: int) -> None:
@@ -312,7 +309,7 @@ class Device(Model):
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
     secret: str | None = None  # of a webhook that was just added and whose requests are signed
 
-    count = counting("device", "removed_at IS NULL")
+    count, change = counting("device", "removed_at IS NULL"), _change
     NOTE_FETCHED = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
     NOTE_DELIVERED = f"{NOTE_FETCHED} AND token = ?"
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
@@ -330,11 +327,6 @@ class Device(Model):
     def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":
         """A new device with these columns."""
         return cls.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
-
-    def change(self, **values: Any) -> "Device":
-        """Set these columns, and return the device."""
-        _change(self, values)
-        return self
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Device"]:

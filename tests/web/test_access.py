@@ -130,14 +130,6 @@ def test_413_comes_before_404(small):
 # Unknown paths and wrong methods under /api/v1
 
 
-@each("path", UNKNOWN_PATHS)
-def test_an_unknown_path_is_404_with_a_key(owner, path):
-    for method in set(METHODS) - {"HEAD"}:
-        answer = owner.request(method, path)
-        assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND")), method
-        assert answer.content_type == "application/json"
-
-
 @each("path", PATHS)
 def test_a_wrong_method_is_405_with_a_key_and_names_the_right_ones(owner, moved_clock, path):
     moved_clock.advance(61)  # a key's limit is 100 a minute

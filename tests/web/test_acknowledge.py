@@ -31,12 +31,6 @@ def test_the_answer_has_the_state_of_the_alarm(service, owner, rings, moved_cloc
     assert answer == detail(owner, rings)
 
 
-def test_a_second_time_is_answered_alike_and_keeps_the_first_time(owner, rings, moved_clock):
-    first = acknowledge(owner, rings)
-    moved_clock.advance(5)
-    assert acknowledge(owner, rings) == first
-
-
 @each("data", [None, b"", b"{}", b'{"x": 1}', b"not JSON", b"\xff"])
 def test_the_body_of_an_acknowledgement_is_ignored(owner, rings, data):
     assert owner.post(f"/notifications/{rings}/acknowledge", data=data).status_code == 200

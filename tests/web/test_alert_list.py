@@ -28,9 +28,3 @@ def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(se
 def test_every_alert_is_listed_newest_first_however_many_there_are(service, owner):
     ids = [service.alert(name=str(number)).id for number in range(250)]  # all in the same millisecond
     assert [alert["id"] for alert in owner.alerts()] == ids[::-1]
-
-
-def test_query_parameters_change_nothing(service, owner):
-    for number in range(3):
-        service.alert(name=str(number))
-    assert len(owner.get("/alerts?limit=1&cursor=x&search=x").json["alerts"]) == 3

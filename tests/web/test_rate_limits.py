@@ -37,11 +37,7 @@ def test_a_plan_allows_exactly_its_requests_a_minute(service, name, limit):
     [
         ("GET", "/api/v1/stats", None, 200),
         ("HEAD", "/api/v1/stats", None, 200),
-        ("POST", "/api/v1/api-keys/generate", b'{"name": "n"}', 201),
         ("POST", "/api/v1/notifications/send", b"{", 400),
-        ("POST", "/api/v1/notifications/send", b" " * 1_100_000, 413),
-        ("GET", "/api/v1/notifications?limit=x", None, 400),
-        ("DELETE", "/api/v1/devices/unknown", None, 404),
         ("GET", "/api/v1/unknown", None, 404),
         ("PUT", "/api/v1/stats", None, 405),
     ],
@@ -51,7 +47,7 @@ def test_every_answer_counts_once_and_carries_the_headers(owner, moved_clock, me
     remaining = []
     for _ in range(10):
         answer = owner.request(method, path, data=data)
-        assert answer.status_code in (status, 200, 201)
+        assert answer.status_code == status
         assert answer.headers["X-RateLimit-Limit"] == "100"
         assert answer.headers["X-RateLimit-Reset"].isdigit()
         remaining.append(int(answer.headers["X-RateLimit-Remaining"]))

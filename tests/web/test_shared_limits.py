@@ -7,8 +7,7 @@ import pytest
 from core import doctor, scheduler, sharing
 from models import Alert
 from process import clock, counters, redis_client
-from tests.support.accounts import OWNER, PASSWORD
-from tests.support.pages import Visitor, make_account, use_up_tries
+from tests.support.accounts import OWNER
 from tests.support.server import free_port, wait_until
 from tests.support.service import METRICS_TOKEN
 from web import rate_limits
@@ -60,12 +59,6 @@ def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hoo
     assert not Alert.get().is_active and in_memory() == 0
 
 
-def test_an_account_has_its_share_of_all_events(service, hook, monkeypatch):
-    monkeypatch.setattr(rate_limits, "_events_of_account", rate_limits.Quota("events", 2))
-    second, other = service.alert(name="Second"), service.alert(email=service.account("other@example.org"))
-    assert [one.post({}).status_code for one in (hook, second, hook, second, other)] == [200, 200, 429, 429, 200]
-
-
 def test_an_event_is_one_question_to_redis(service, hook, redis):
     hook.post({"message": "x"})
     redis.ask("CONFIG", "RESETSTAT")
@@ -79,14 +72,6 @@ def test_unknown_codes_topics_buttons_and_pings_are_counted_there(service, beat)
         ask = service.client.get if "json" in path else service.client.post
         assert 429 not in {ask(path).status_code for _ in range(60)} and ask(path).status_code == 429
     assert in_memory() == 0
-
-
-def test_ten_wrong_passwords_are_all_and_right_ones_are_not_counted_as_wrong(service):
-    make_account(service)
-    for _ in range(12):
-        assert Visitor(service).sign_in(OWNER, PASSWORD).status_code == 303
-    assert use_up_tries(Visitor(service)) == [422] * 10
-    assert Visitor(service).sign_in(OWNER, PASSWORD).status_code == 429
 
 
 def test_the_storage_used_is_on_settings_and_in_ntfys_account(service, owner):
