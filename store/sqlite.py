@@ -110,7 +110,8 @@ def open_database(path: Path, migrations: Path, newest: int) -> int:
         with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
             run_on(_writer.opened(), "PRAGMA journal_mode = WAL")
             before = _make(path, newest)
-        _upgrade(path, migrations, newest)
+            if before:
+                _upgrade(path, before, migrations, newest)
     except (DatabaseError, OSError) as error:
         why = f"{error}; is its disk full?" if str(error) == "disk I/O error" else f"{error}."
         raise DatabaseRefused(f"The database {path} cannot be used: {why}") from None
@@ -178,7 +179,7 @@ def _check_place(path: Path) -> None:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Keep other processes of ours that start in this directory waiting until the block ends."""
+    """Keep other processes of ours that open a database in this directory waiting until the block ends."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -189,7 +190,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 def _make(path: Path, newest: int) -> int:
     """Make the tables in an empty file; refuse a foreign or newer one. Returns the schema that it had, 0 if empty."""
-    version = _version()
+    version = int(run("PRAGMA user_version").fetchone()[0])
     if version > newest:
         raise DatabaseRefused(
             f"The database {path} has schema {version}, made by a newer Pocketbell; this one knows up to {newest}."
@@ -198,7 +199,7 @@ def _make(path: Path, newest: int) -> int:
     if tables and run("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
     if version == 0:
-        _run_step(ROOT / "schema.sql", 0, newest)
+        _run_step(ROOT / "schema.sql", newest)
     return version
 
 
@@ -207,74 +208,56 @@ def copy_before(path: Path, version: int) -> Path:
     return path.with_name(f"{path.name}.schema-{version}")
 
 
-def _upgrade(path: Path, migrations: Path, newest: int) -> None:
+def _upgrade(path: Path, version: int, migrations: Path, newest: int) -> None:
     """Copy an older file, then upgrade it step by step."""
-    version = _version()
     if version < newest:
         copy = copy_before(path, version)
-        with _alone_in(path.parent):
-            for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
-                shutil.rmtree(leftover, ignore_errors=True)
-            copy_database(copy, schema=version)
+        for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        copy_database(copy, replace=True)
     for step in range(version + 1, newest + 1):
-        _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
+        _run_step(next(migrations.glob(f"{step:04}_*.sql")), step)
 
 
-def _version() -> int:
-    return int(run("PRAGMA user_version").fetchone()[0])
-
-
-def _run_step(script: Path, before: int, after: int) -> None:
-    """Run a script and set the new version in one transaction; do nothing if another process was faster."""
+def _run_step(script: Path, after: int) -> None:
+    """Run a script and set the new version in one transaction."""
     with transaction(EVERYBODY):
-        if _version() != before:
-            return
         for statement in statements(script.read_text()):
             run(statement)
         run(f"PRAGMA user_version = {after}")
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script."""
+    """The statements of a script, each of which ends with a semicolon."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
-    if statement.strip():
-        yield statement
 
 
-def copy_database(target: Path, changes: Sequence[str] = (), schema: int | None = None) -> None:
-    """As in store/database.py.
-
-    With `schema` it replaces what is there, unless another process has upgraded the database: it made a copy before.
-    """
-    with placed(target, changes, replace=schema is not None) as unfinished:
+def copy_database(target: Path, changes: Sequence[str] = (), replace: bool = False) -> None:
+    """As in store/database.py; with `replace` it may take the place of what is there."""
+    with placed(target, changes, replace) as unfinished:
         run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
         try:
             run("VACUUM INTO ?", (str(unfinished),))
         finally:
             run("PRAGMA query_only = ON")
-        if schema not in (None, _schema_of(unfinished)):
-            unfinished.unlink()
 
 
 @contextmanager
 def placed(target: Path, changes: Sequence[str], replace: bool = False) -> Iterator[Path]:
     """Where to write a database that becomes `target`, mode 0600, when the block has ended and it is on the disk.
 
-    The statements `changes` are run in it first. `FileExistsError` if `target` exists. Nothing happens if there is no
-    file in the end.
+    The statements `changes` are run in it first. `FileExistsError` if `target` exists.
     """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
         unfinished = Path(ours) / "copy"
         yield unfinished
-        if not unfinished.exists():
-            return
         if changes:
             with known_errors(), closing(sqlite3.connect(unfinished, isolation_level=None)) as copy:
                 for statement in (*changes, "VACUUM"):
@@ -283,11 +266,6 @@ def placed(target: Path, changes: Sequence[str], replace: bool = False) -> Itera
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())
         unfinished.replace(target)
-
-
-def _schema_of(file: Path) -> int:
-    with closing(sqlite3.connect(file)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 # --- writing ------------------------------------------------------------------------------------------------

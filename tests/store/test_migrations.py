@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from store import database, sqlite
+from store import database
 from tests.support.rows import each
 from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT
@@ -89,16 +89,6 @@ def test_a_step_that_fails_leaves_the_database_at_the_version_before_it(older, s
     assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == []
 
 
-def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_over(older, steps):
-    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nCREATE TABLE shelf (n)")
-    try:
-        database.open_database(older, migrations=steps, newest=2)
-    except database.DatabaseRefused:
-        assert version(older) == 1
-    else:
-        assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == [("shelf",)]
-
-
 OPEN = """
 import pathlib, sys
 from store import database, sqlite
@@ -117,6 +107,7 @@ def test_processes_that_start_at_the_same_time_upgrade_it_once_and_all_go_on(old
     results = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
     assert results == [(b"", 0)] * 3
     assert version(older) == 3 and look(older, "SELECT n FROM shelf") == [(1,)]
+    assert [version(copy) for copy in copies(older)] == [1]
 
 
 def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps):
@@ -126,23 +117,7 @@ def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps
     assert version(file) == 3
 
 
-def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
-    older, steps, monkeypatch
-):
-    alone_in, entered = sqlite._alone_in, []
-
-    def alone_late(directory):
-        entered.append(directory)
-        if len(entered) == 2:  # the version was read
-            assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
-        return alone_in(directory)
-
-    monkeypatch.setattr(sqlite, "_alone_in", alone_late)
-    database.open_database(older, migrations=steps, newest=3)
-    assert [version(copy) for copy in copies(older)] == [1]
-
-
-def test_another_process_that_upgrades_it_while_it_is_copied_waits_for_the_copy(older, steps, monkeypatch):
+def test_another_process_that_opens_it_while_it_is_copied_waits_for_the_upgrade(older, steps, monkeypatch):
     replace, processes = Path.replace, []
 
     def replace_late(source, target):
