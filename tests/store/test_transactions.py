@@ -89,11 +89,6 @@ def in_one_group(number, work):
     return faults, sum(commits)
 
 
-def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
-    assert in_one_group(8, put) == ([], 1)
-    assert look(opened, COUNT) == [(8,)]
-
-
 def test_a_transaction_lets_others_that_are_ready_share_its_commit(opened, monkeypatch):
     """Each of these begins only when the one before it has written and lets others go first."""
     commits, all_have_written = [], threading.Barrier(4)
