@@ -255,7 +255,7 @@ def test_an_error_in_the_middle_undoes_everything(owned, monkeypatch):
         raise ZeroDivisionError
 
     before = everything()
-    monkeypatch.setattr(definition_files.Kind, "created", fails_third(definition_files.Kind.created, fail))
+    monkeypatch.setattr(definition_files.Kind, "create", fails_third(definition_files.Kind.create, fail))
     assert isinstance(owned("apply", OWNER, "-", stdin=FILE).exception, ZeroDivisionError)
     assert everything() == before
 
@@ -276,7 +276,7 @@ def kill(*_):
 
 
 def killed_in_the_middle():
-    definition_files.Kind.created = fails_third(definition_files.Kind.created, kill)
+    definition_files.Kind.create = fails_third(definition_files.Kind.create, kill)
 
 
 def test_beside_the_service_a_kill_leaves_nothing_and_what_was_applied_counts_at_once(tmp_path):
