@@ -57,7 +57,6 @@ OWNERS: tuple[Operation, ...] = (  # for a signed-in owner
     ("POST", "/alerts/<alert_id>", alert_template.save_template),
     ("POST", "/alerts/<alert_id>/replay", alert_template.replay_payload),
     ("POST", "/alerts/<alert_id>/preset", alert_template.use_preset),
-    ("GET", "/alerts/<alert_id>/qr.svg", alerts.show_qr_code),
     ("POST", "/alerts/<alert_id>/settings", alerts.save_settings),
     ("POST", "/alerts/<alert_id>/switch", alerts.switch_alert),
     ("POST", "/alerts/<alert_id>/rotate", alerts.rotate_alert),

@@ -12,6 +12,7 @@ from dashboard.page import Page
 from models import Alert
 from store import alert_events, notifications
 from store.notifications import LatestOfAlert
+from web import guards
 from web.context import current, request
 from wire.json_text import as_json
 from wire.validation import counted
@@ -71,8 +72,8 @@ def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
 
 def connect_tab(alert: Alert) -> str:
     """The address, and how to send to it."""
-    sample = as_json(presets.of(alert.preset).sample)
-    return render(alert, "connect", address=page.webhook_address(alert), sample=sample)
+    sample, address = as_json(presets.of(alert.preset).sample), f"{guards.origin()}/p/{alert.short_code}"
+    return render(alert, "connect", address=address, picture=page.qr_svg(address), sample=sample)
 
 
 def activity_tab(alert: Alert) -> str:

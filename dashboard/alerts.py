@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Response, redirect, render_template
+from flask import redirect, render_template
 
 from core import alerts, presets
 from core.alerts import ICONS
@@ -111,9 +111,3 @@ def forget_payload(alert_id: str) -> Page:
     """POST /app/alerts/{id}/forget."""
     alerts.forget_payload(current().account.seq, alert_id)
     return back_to(alert_id, "Last request deleted.", "activity")
-
-
-def show_qr_code(alert_id: str) -> Response:
-    """GET /app/alerts/{id}/qr.svg: the address as a QR code, for another device's camera."""
-    address = page.webhook_address(alerts.find_alert(current().account.seq, alert_id))
-    return Response(page.qr_svg(address), mimetype="image/svg+xml")

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import cache
-from io import BytesIO, StringIO
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,6 @@ from werkzeug.wrappers import Response as BaseResponse
 from core import attention, channels, digests, holding, local_time, mutes, pictures, week_windows
 from core.alerts import ICONS
 from core.durations import in_words
-from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store import database, held_notifications
@@ -153,20 +152,12 @@ def asked_for(name: str, otherwise: str) -> str:
     return asked[0]
 
 
-def webhook_address(alert: Alert) -> str:
-    """The alert's webhook address."""
-    return f"{guards.origin()}/p/{alert.short_code}"
-
-
 def qr_svg(text: str) -> Markup:
     """The text as a QR code, an element of a page: a secret must not have an address of its own."""
     import segno
 
-    picture = BytesIO()
-    segno.make(text, micro=False).save(
-        picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False
-    )
-    return Markup(picture.getvalue().decode())  # noqa: S704 - segno's alone
+    picture = segno.make(text, micro=False).svg_inline(scale=4, border=3, dark="#000", light="#fff")
+    return Markup(picture)  # noqa: S704 - segno's alone
 
 
 def csv_file(name: str, columns: tuple[str, ...], pieces: Iterator[list[tuple[str | float, ...]]]) -> Response:
