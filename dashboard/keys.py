@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from itertools import count
-from typing import Any
 
 from flask import redirect, render_template
 
@@ -22,7 +21,7 @@ SCOPES = {SEND: "Send", READ: "Read", FULL: "Everything"}  # what a key may do, 
 LIVES = {"": (0, "Never"), "30d": (30, "In 30 days"), "90d": (90, "In 90 days"), "1y": (365, "In a year")}  # days
 
 
-def show_keys(**more: Any) -> str:
+def show_keys(problem: Problem | None = None) -> str:
     """GET /app/keys?made: the list; the key `made` is shown in full if this browser has just created it."""
     made_id, added = request.args.get("made", ""), defaultdict[int, list[str]](list)
     keys = ApiKey.of_account(current().account.seq)
@@ -41,23 +40,24 @@ def show_keys(**more: Any) -> str:
         full_key=made and shown_once.take(made.id, guards.session_token()),
         scopes=SCOPES,
         lives=LIVES,
-        **{"name": next(name for name in names if name not in taken), "scope": SEND, "life": "", **more},
+        typed={"name": next(name for name in names if name not in taken), "scope": SEND, **request.form.to_dict()},
+        problem=problem,
     )
 
 
 def create_key() -> Page:
     """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
     sent, account_seq, now = request.form, current().account.seq, clock.now_ms()
-    name, scope, life = sent.get("name", ""), sent.get("scope", FULL), sent.get("life", "")
+    scope, life = sent.get("scope", FULL), sent.get("life", "")
     try:
         if life not in LIVES:
             raise Refused(400, "Choose one of these times.", field="life")
         limits = api_keys.limits(scope, now + LIVES[life][0] * DAY_MS if life else None, now, "life")
         with shown_once.with_secret(account_seq):
-            key, full_key = accounts.create_key(account_seq, name, now, limits)
+            key, full_key = accounts.create_key(account_seq, sent.get("name", ""), now, limits)
             shown_once.keep(full_key, guards.session_token(), now, key.id)
     except Refused as refused:
-        return show_keys(problem=Problem.of(refused), name=name, scope=scope, life=life), 422
+        return show_keys(Problem.of(refused)), 422
     return redirect(f"/app/keys?made={key.id}", 303)
 
 

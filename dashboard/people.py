@@ -1,7 +1,6 @@
 """People: the accounts beside each other, for administrators alone; nothing of what anybody receives."""
 
 from collections.abc import Callable
-from typing import Any
 
 from flask import redirect, render_template
 
@@ -16,9 +15,10 @@ from web.context import current, request
 from wire.errors import Refused
 
 PEOPLE = "/app/people"
+NEW = {"mail": "1"}  # the form of an invitation
 
 
-def show_people(problem: Problem | None = None, **form: Any) -> str:
+def show_people(problem: Problem | None = None) -> str:
     """GET /app/people?invited: the accounts; the link of a new invitation is shown once, where it was made."""
     everybody = all_of_them()
     made = people.take_link(request.args.get("invited", ""), guards.session_token(), clock.now_ms())
@@ -32,19 +32,18 @@ def show_people(problem: Problem | None = None, **form: Any) -> str:
         is_mailed="mailed" in request.args,
         now=clock.now_ms(),
         problem=problem,
-        **{"email": "", "plan": next(iter(PLANS)), "is_administrator": False, "by_mail": True, **form},
+        typed=request.form if "plan" in request.form else NEW,
     )
 
 
 def invite() -> Page:
     """POST /app/people: invites, and redirects to the page that shows the link, so that a reload makes no other."""
-    sent, now = request.form, clock.now_ms()
-    email, plan, role, by_mail = sent.get("email", ""), sent.get("plan", ""), "administrator" in sent, "mail" in sent
+    sent, now, by_mail = request.form, clock.now_ms(), "mail" in request.form
     try:
-        checked, me = accounts.checked_plan(plan), current().account.seq
-        _, path = people.invite(email, checked, role, now, me, by_mail)
+        checked, me = accounts.checked_plan(sent.get("plan", "")), current().account.seq
+        _, path = people.invite(sent.get("email", ""), checked, "administrator" in sent, now, me, by_mail)
     except Refused as refused:
-        return show_people(Problem.of(refused), email=email, plan=plan, is_administrator=role, by_mail=by_mail), 422
+        return show_people(Problem.of(refused)), 422
     invited = shown_once.keep(path, guards.session_token(), now)
     return redirect(f"{PEOPLE}?invited={invited}{'&mailed=1' * by_mail}", 303)
 
