@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.alerts_in_browser import EVENT, AlertPage, open_values, post, pushed
-from tests.support.browser import MAX_TAPS, follow, said, tab_to, until
+from tests.support.browser import MAX_TAPS, follow, said, tab_to
 
 POLL_MS = 5_000
 
@@ -112,8 +112,7 @@ def test_a_waiting_page_does_not_send_its_test_twice(page_with_clock, site):
 def test_the_qr_code_is_drawn(alert):
     alert.tab("Connect")
     alert.page.get_by_text("Show as a QR code").click()
-    picture = alert.page.get_by_alt_text("QR code with the webhook address")
-    until(lambda: picture.evaluate("image => image.complete && image.naturalWidth > 0"), alert.page)
+    expect(alert.page.get_by_role("img", name="QR code with the webhook address")).to_be_visible()
 
 
 def test_an_alert_can_be_set_up_by_keyboard_alone(phone, site):
