@@ -267,7 +267,7 @@ class Application(Flask):
         if not self.is_open:
             self.open()
         if database.is_shared():
-            engine.pass_on()  # for PostgreSQL and Redis
+            engine.go_beside()  # for PostgreSQL and Redis
         begun = context.begin(environ, self.config["SETTINGS"])
         try:
             found = self.door.find(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))

@@ -156,7 +156,7 @@ def post_worker_init(worker):
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
     engine.make_way, engine.pass_on = worker.make_way, worker.baton.pass_on
-    engine.let_others = worker.baton.let_others
+    engine.let_others, engine.go_beside = worker.baton.let_others, worker.baton.go_beside
     long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     start.bound_memory()
     gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it

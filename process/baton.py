@@ -14,6 +14,7 @@ from process.connections import Connection
 from process.turns import Turns
 
 MAX_BEFORE = 24  # requests that go before a thread that lets others go first: each may need a thread of its own
+MAX_BESIDE = 8  # threads without the baton that query a server: more would wait for its connections, and for the GIL
 LOOKED_EVERY = 12  # requests at most between two looks for new ones
 
 
@@ -44,6 +45,7 @@ class Baton:
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
         self.behind = deque[Waiting]()  # those that let others go first, in their order
         self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
+        self.beside = set[int]()  # threads that query a server without the baton, and have not waited for long
         self.is_looking = False  # while its holder looks for work, and keeps the baton
         self.requests_begun = 0  # since the start
         self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
@@ -54,6 +56,7 @@ class Baton:
         while True:
             turn = None
             with self.lock:
+                self.beside.discard(own)
                 self.holder = self.holder or own
                 if self.holder == own and not self._is_due():
                     if (piece := self._next()) is not None:
@@ -95,9 +98,19 @@ class Baton:
         turn.acquire()
 
     def pass_on(self) -> None:
-        """Go on without the baton."""
+        """Go on without the baton, because this thread is about to wait, or computes for long."""
+        own = threading.get_ident()
         with self.lock:
-            if self.holder == threading.get_ident():
+            self.beside.discard(own)
+            if self.holder == own:
+                self._pass()
+
+    def go_beside(self) -> None:
+        """Go on without the baton, to query a server, unless enough threads do."""
+        own = threading.get_ident()
+        with self.lock:
+            if self.holder == own and len(self.beside) < MAX_BESIDE:
+                self.beside.add(own)
                 self._pass()
 
     def take_away(self) -> None:

@@ -29,8 +29,12 @@ def make_way() -> None:
     """Called by a thread that may now wait for long, say for a provider or PostgreSQL; the server replaces this."""
 
 
+def go_beside() -> None:
+    """Called before a request queries PostgreSQL: others run beside it, if not too many; the server replaces this."""
+
+
 def pass_on() -> None:
-    """Called before queries of PostgreSQL, or a wait for a commit: others run beside it; the server replaces this."""
+    """Called before a wait for a commit: others run meanwhile; the server replaces this."""
 
 
 def let_others() -> None:

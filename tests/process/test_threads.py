@@ -60,10 +60,15 @@ def desk():
 
 def make_way_in_each_request(desk):
     """Let each request say that its thread is about to wait."""
+    call_in_each_request(desk, lambda path: desk.worker.make_way())
+
+
+def call_in_each_request(desk, call):
+    """Let each request call this, with its path, before it is answered."""
     answers = desk.worker.wsgi
 
     def waits(environ, start):
-        desk.worker.make_way()
+        call(environ["PATH_INFO"])
         return answers(environ, start)
 
     waits.takes_long = answers.takes_long
@@ -315,6 +320,31 @@ def test_threads_that_wait_leave_the_baton_to_others(desk):
     desk.held.set()
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
     wait_until(lambda: len(desk.worker.baton.resting) == desk.worker.threads - 1)
+
+
+def test_some_threads_may_query_a_server_without_the_baton_and_those_that_wait_for_long_do_not_count(
+    desk, monkeypatch
+):
+    desk.worker.cfg.__dict__.update(threads=20)
+    monkeypatch.setattr(baton_module, "MAX_BESIDE", 1)
+    baton = desk.worker.baton
+
+    def query(path):
+        baton.go_beside()
+        if path == "/waits":
+            desk.worker.make_way()
+
+    call_in_each_request(desk, query)
+    for client in desk.clients[:2]:
+        client.sendall(REQUEST.replace(b"/ ", b"/waits "))
+    wait_until(lambda: len(desk.begun) == 2)
+    for client in desk.clients[2:]:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 4)
+    assert baton.holder == desk.begun[3]
+    desk.held.set()
+    assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
+    wait_until(lambda: not baton.beside)
 
 
 def test_other_threads_than_the_workers_have_no_baton_to_pass_on(desk):
