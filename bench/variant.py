@@ -10,10 +10,9 @@ from collections.abc import Callable
 from core import delivery, local_time, recording
 from process import clock
 from store import database, engine, notifications
-from store.notifications import NotificationRow
 from store.rows import new_id
 from store.senders import Caller, find_receivers
-from wire.notification import Content
+from wire.notification import Content, Recorded
 
 _lock = threading.Lock()
 
@@ -22,7 +21,7 @@ def unstored(caller: Caller, content: Content, *_: object) -> delivery.Sent:
     """Read everything, write nothing."""
     status = recording.first_status(find_receivers(caller.account_seq, caller.key_seq))
     now = clock.now_ms()
-    return delivery.Sent(NotificationRow(0, new_id(now), status, now, content.prefixed()))
+    return delivery.Sent(Recorded(0, new_id(now), status, now, content.prefixed()))
 
 
 def one_commit(caller: Caller, content: Content, *_: object) -> delivery.Sent:

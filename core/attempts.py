@@ -53,7 +53,7 @@ def _push(attempt: Attempt) -> Push:
     tag = notification.content.tag
     slot = tag_slot(attempt.account_seq, tag) if tag else None
     path, shown = f"/app/notifications/{notification.id}", buttons.pushed(notification, attempt.device.id)
-    picture = pictures.address_of(notification)
+    picture = pictures.address_of(notification.id, notification.content)
     turn = "" if attempt.since == notification.created_at else f"-{attempt.since}"
     if attempt.attempts and is_mailed(attempt.device.kind):  # a repeat must not look like the mail before
         turn += f".{attempt.attempts}"

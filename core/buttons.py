@@ -11,8 +11,7 @@ from models import ActiveDevice, sha256_of
 from process.clock import DAY_MS
 from providers.base import PushedButton
 from store import buttons as stored
-from store.notifications import NotificationRow
-from wire.notification import Content
+from wire.notification import Content, Recorded
 
 ACKNOWLEDGE = "Acknowledge"
 MUTE = {"label": "Mute 1 h", "mute": "1h"}  # its alert, as the last button; a program cannot send such a one
@@ -24,7 +23,7 @@ def token_of(notification_id: str, device_id: str, position: int | None) -> str:
     return derived_tokens.token_of("buttons", f"{notification_id} {device_id} {position}")
 
 
-def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
+def add(notification: Recorded, devices: Iterable[ActiveDevice], now: int) -> None:
     """Store tokens for its buttons on these devices, as far as they have none yet; call inside `transaction()`."""
     positions, seq = _with_tokens(notification.content), notification.seq
     stored.add(
@@ -36,7 +35,7 @@ def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int
     )
 
 
-def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:
+def pushed(notification: Recorded, device_id: str) -> tuple[PushedButton, ...]:
     """The notification's buttons on a device, in the order in which they are shown."""
     content = notification.content
     if not content.actions and not content.acknowledge:

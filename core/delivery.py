@@ -33,7 +33,7 @@ from providers.base import Answer, Message, Outcome
 from store import alert_events, copies, deliveries, idempotency_keys, notifications, scheduled, server_notes
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt
-from store.notifications import NotificationRow, shown_status
+from store.notifications import shown_status
 from store.rows import new_id
 from store.senders import Receivers, Sender, Webhook, find_receivers_of_alert, own_key
 from wire.errors import TOO_MANY_EVENTS, Refused, existing
@@ -175,7 +175,7 @@ def deliver_event(
 def _attempt(
     source: str,
     sender: Sender,
-    notification: NotificationRow,
+    notification: Recorded,
     found: Receivers,
     request: IdempotentRequest | None = None,
 ) -> Sent:
@@ -193,7 +193,7 @@ def _attempt(
 
 
 def _push_and_settle(
-    sender: Sender, notification: NotificationRow, devices: list[ActiveDevice], request: IdempotentRequest | None
+    sender: Sender, notification: Recorded, devices: list[ActiveDevice], request: IdempotentRequest | None
 ) -> str:
     """Push within the request if a slot is free, else leave it to the retries at once; returns the status."""
     with push_slots.slot(sender.account_seq) as granted:
@@ -210,7 +210,7 @@ def _push_and_settle(
 
 def _settle(
     account_seq: int,
-    notification: NotificationRow,
+    notification: Recorded,
     devices: list[ActiveDevice],
     attempts: list[Attempt],
     answers: list[Answer],

@@ -13,7 +13,7 @@ from process.clock import DAY_MS
 from store import idempotency_keys
 from store.database import is_shared
 from wire.errors import Refused
-from wire.notification import Content
+from wire.notification import Content, Recorded
 
 LIFE_MS = DAY_MS
 RUNNING_MS = 6_000  # no request to send takes longer
@@ -25,15 +25,6 @@ class IdempotentRequest(NamedTuple):
     account_seq: int
     key: str
     request_hash: bytes
-
-
-class FirstAnswer(NamedTuple):
-    """A notification as in the answer to the first request with its key. It may be deleted since."""
-
-    id: str
-    status: str
-    created_at: int
-    content: Content
 
 
 def request_hash(content: Content, picture: bytes | None = None) -> bytes:
@@ -52,8 +43,8 @@ def request_hash(content: Content, picture: bytes | None = None) -> bytes:
     return hashed.digest()
 
 
-def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnswer | None:
-    """The first answer for the key within 24 hours; `content` is the repeated request's.
+def earlier(request: IdempotentRequest, content: Content, now: int) -> Recorded | None:
+    """The notification of the first answer for the key within 24 hours; `content` is the repeated request's.
 
     `Refused` (400) if the key came with a different request, (409) while the first may be running.
     """
@@ -65,4 +56,4 @@ def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnsw
     may_run = is_shared() or known.created_at >= clock.began_at  # in another process, or in this one
     if not known.is_answered and may_run and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
-    return FirstAnswer(known.notification_id, known.status, known.created_at, content)
+    return Recorded(0, known.notification_id, known.status, known.created_at, content)

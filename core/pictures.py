@@ -17,11 +17,10 @@ from process.clock import DAY_MS
 from store import engine
 from store import pictures as stored
 from store.database import transaction
-from store.notifications import NotificationRow
 from store.pictures import StoredPicture
 from store.senders import Sender
 from wire import ntfy
-from wire.notification import Recorded
+from wire.notification import Content, Recorded
 
 KEPT_MS = 30 * DAY_MS
 MAX_ACCOUNT_BYTES = 200_000_000  # beyond it, the account's oldest pictures go
@@ -36,10 +35,9 @@ def path_of(notification_id: str) -> str:
     return f"/i/{token_of(notification_id)}"
 
 
-def address_of(notification: Recorded) -> str | None:
+def address_of(notification_id: str, content: Content) -> str | None:
     """The address of a notification's picture: of one that is kept, its path here."""
-    content = notification.content
-    return path_of(notification.id) if content.picture else content.image
+    return path_of(notification_id) if content.picture else content.image
 
 
 def expires_at(notification: Recorded) -> int:
@@ -49,7 +47,7 @@ def expires_at(notification: Recorded) -> int:
 
 def attachment(notification: Recorded, origin: str) -> dict[str, Any] | None:
     """A notification's picture as ntfy's apps read it; `origin` is this server's."""
-    address = address_of(notification)
+    address = address_of(notification.id, notification.content)
     url = origin + address if address and address.startswith("/") else address
     return ntfy.attachment(notification.content, url, expires_at(notification))
 
@@ -62,7 +60,7 @@ def storing(*account_seqs: int, lazy: bool = False) -> Iterator[None]:
         yield
 
 
-def keep(sender: Sender, notification: NotificationRow, data: bytes) -> None:
+def keep(sender: Sender, notification: Recorded, data: bytes) -> None:
     """Keep the picture that came with a notification, which describes it; call inside `transaction()`."""
     picture = StoredPicture(str(notification.content.picture[0]), data)
     token_hash, ends_at = sha256_of(token_of(notification.id)), expires_at(notification)

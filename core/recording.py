@@ -13,10 +13,9 @@ from store import mutes as stored_mutes
 from store.database import after_commit, is_writing
 from store.followers import Follower
 from store.mutes import HOLD
-from store.notifications import NotificationRow
 from store.senders import Owner, Receivers, Sender, Watch, find_receivers, own_key
 from wire.errors import Refused
-from wire.notification import MIN_PRIORITY, Content
+from wire.notification import MIN_PRIORITY, Content, Recorded
 
 REPLACED = "Replaced by a newer notification."
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
@@ -55,7 +54,7 @@ def to_push_now(sender: Sender, priority: int | None, found: Receivers, now: int
 
 def put(
     sender: Sender, content: Content, found: Receivers, pushed: Receivers | None, due_at: int, now: int
-) -> NotificationRow:
+) -> Recorded:
     """A new notification: one that goes to `pushed`, is to be sent later, or (None) is held; call in `transaction()`.
 
     `found` is whom its account has. The background threads attempt it at `due_at`, unless the request that made it is
@@ -70,7 +69,7 @@ def put(
     return notification
 
 
-def begin(notification: NotificationRow, found: Receivers, due_at: int, now: int) -> None:
+def begin(notification: Recorded, found: Receivers, due_at: int, now: int) -> None:
     """Begin the delivery of a stored notification to these receivers; call inside `transaction()`."""
     content = notification.content
     if found.devices:
@@ -110,7 +109,7 @@ def first_status(found: Receivers, priority: int | None = None) -> str:
     return "failed" if found.last_was_dead else "delivered"  # also with devices in their quiet hours alone
 
 
-def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
+def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> Recorded:
     """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
     day = local_time.local_day(now, sender.time_zone)
     notification = notifications.record(sender, content, status, day, now)
@@ -150,7 +149,7 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
 # --- copies for followers -----------------------------------------------------------------------------------
 
 
-def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | None = None) -> None:
+def copy(sender: Sender, original: Recorded, now: int, picture: bytes | None = None) -> None:
     """Give the followers of a sender a notification of their own, which the retries push; call in `transaction()`.
 
     Without those whose account the transaction does not name: they have accepted since it began.
@@ -170,7 +169,7 @@ def copy(sender: Sender, original: NotificationRow, now: int, picture: bytes | N
     copies.add(made, original.seq, sender.account_seq, sender.subject)
 
 
-def _copied(follower: Follower, content: Content, now: int) -> NotificationRow | None:
+def _copied(follower: Follower, content: Content, now: int) -> Recorded | None:
     """A follower's notification; None if he is passed over: he is disabled, or has as much as he may have."""
     day = local_time.local_day(now, follower.time_zone)
     found, is_later = find_receivers(follower.account_seq, None, day, now), content.deliver_at is not None

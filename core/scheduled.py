@@ -12,8 +12,8 @@ from process import clock
 from store import alarms, deliveries, held_notifications, notifications
 from store import scheduled as queries
 from store.database import transaction
-from store.notifications import NotificationRow
 from store.senders import Receivers, Sender, find_receivers, find_sender
+from wire.notification import Recorded
 
 RELEASED_AT_ONCE = 100
 WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
@@ -52,7 +52,7 @@ def _release(seq: int, account_seq: int, now: int) -> None:
     deliver(notification, find_sender(seq), find_receivers(account_seq), now)
 
 
-def deliver(notification: NotificationRow, sender: Sender, there: Receivers, now: int) -> None:
+def deliver(notification: Recorded, sender: Sender, there: Receivers, now: int) -> None:
     """Begin the delivery of a stored notification to the chosen devices, or to all that are `there`, or hold it.
 
     Call inside `transaction()`.

@@ -284,7 +284,7 @@ def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
 
 def picture(entry: Entry) -> str | None:
     """The address of a notification's picture, which the page may then load; None if there is none to show."""
-    address = pictures.address_of(entry)
+    address = pictures.address_of(entry.id, entry.content)
     if address is None or address.startswith("/"):
         return address
     found, origins = PICTURE_ORIGIN.match(address), current().picture_origins

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from store.database import AFTER_ALL, THESE, run, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.notifications import STATUS, NotificationRow
+from store.notifications import STATUS
 from store.rows import Query, columns
+from wire.notification import Recorded
 
 
 class DueAlarm(NamedTuple):
@@ -43,7 +44,7 @@ class ClaimedAlarm(NamedTuple):
 
     account_seq: int
     email: str  # the account's
-    notification: NotificationRow  # with the status in its row
+    notification: Recorded  # with the status in its row
     state: str
     ends_at: int
     repeats: int
@@ -93,7 +94,7 @@ due = Query(
     f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? AND account_seq {OF_ENABLED} ORDER BY next_at",
 ).all
 CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
-PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name", "by": "o.email"}
+PARTS = {"notification": columns(Recorded, "n"), "device": "d.name", "by": "o.email"}
 CLAIMED = Query(
     ClaimedAlarm,
     f"SELECT {columns(ClaimedAlarm, 'l', email='a.email', **PARTS)} FROM alarm l"

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from models import ActiveDevice
 from store.database import THESE, run, run_later, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.notifications import AGAIN, BEGUN_AT, HAS_IT, NotificationRow
+from store.notifications import AGAIN, BEGUN_AT, HAS_IT
 from store.rows import Query, columns
+from wire.notification import Recorded
 
 
 class DeliveryDevice(NamedTuple):
@@ -37,7 +38,7 @@ class Attempt(NamedTuple):
 
     account_seq: int
     email: str  # the account's
-    notification: NotificationRow
+    notification: Recorded
     device: ActiveDevice
     since: int  # when the first attempt was due
     attempts: int  # made before this one
@@ -114,7 +115,7 @@ CLAIM = (
     "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
     " AND status = 'pending' AND next_attempt_at <= ?"
 )
-PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
+PARTS = {"notification": columns(Recorded, "n"), "device": columns(ActiveDevice, "d")}
 ATTEMPT = Query(
     Attempt,
     f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from store.database import AFTER_ALL, THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.notifications import NotificationRow
 from store.rows import Query, columns, overdue
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
-from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Recorded
 
 # Of senders, by `held.kind`. The last two are of what was snoozed, which quiet hours hold, too, and no frequency: the
 # last one, of an alert if there is a `sender_seq`, else of the owner.
@@ -146,7 +145,7 @@ LEAVE_SNOOZED = (
 expired = overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
 
 
-def add(notification: NotificationRow, sender: Sender) -> None:
+def add(notification: Recorded, sender: Sender) -> None:
     """Hold a notification whose status is `held`; call inside the transaction that makes it."""
     content, (kind, sender_seq) = notification.content, sender.subject
     number = OF_SNOOZED[kind] if isinstance(sender, SnoozedSender) else KINDS.index(kind)

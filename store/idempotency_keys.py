@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from store.database import run, run_later
-from store.notifications import NotificationRow
 from store.rows import Query, columns
+from wire.notification import Recorded
 
 
 class EarlierRequest(NamedTuple):
@@ -50,7 +50,7 @@ DELETE_SOME = (
 )
 
 
-def put(account_seq: int, key: str, request_hash: bytes, notification: NotificationRow, answered: str | None) -> None:
+def put(account_seq: int, key: str, request_hash: bytes, notification: Recorded, answered: str | None) -> None:
     """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
     run_later(PUT, (account_seq, key, request_hash, notification.id, answered, notification.created_at))
 

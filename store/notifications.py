@@ -7,7 +7,7 @@ from store import notification_days, pictures
 from store.database import THESE, run, run_later
 from store.rows import Query, add_row, as_column, bytes_of, columns, given_fields, new_id, overdue, size
 from store.senders import AlertSender, Sender, Webhook
-from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content
+from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content, Recorded
 
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
@@ -37,17 +37,7 @@ AGED_FROM = (  # when the notification n was made; one for later counts from whe
 )
 
 
-class NotificationRow(NamedTuple):
-    """A notification as it is listed."""
-
-    seq: int
-    id: str
-    status: str
-    created_at: int
-    content: Content
-
-
-# A `NotificationRow` as it is selected, which spares a page a fifth: seq, id, status, created_at, title, body, and
+# A `Recorded` as it is selected, which spares a page a fifth: seq, id, status, created_at, title, body, and
 # the other fields that are set and shown (of `Content.given`), or None.
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
@@ -119,13 +109,13 @@ class LatestOfAlert(NamedTuple):
 # --- recording ---
 
 
-def record(sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
+def record(sender: Sender, content: Content, status: str, day: str, now: int) -> Recorded:
     """Insert a notification of an account that exists, and count it on `day` (YYYY-MM-DD)."""
     id_, alert_seq = new_id(now), sender.alert_seq if isinstance(sender, (AlertSender, Webhook)) else None
     origin = {"api_key_seq": sender.key_seq, "alert_seq": alert_seq}
     seq, stored_bytes = _add(id_, sender.account_seq, content, status, now, origin)
     notification_days.count(sender.account_seq, day, stored_bytes)
-    return tuple.__new__(NotificationRow, (seq, id_, status, now, content))  # in half the time
+    return tuple.__new__(Recorded, (seq, id_, status, now, content))  # in half the time
 
 
 def _add(
@@ -175,7 +165,7 @@ PAGE = (
 )
 LISTED = f"{ROW} WHERE seq IN {THESE} ORDER BY seq DESC"
 # The notification with that seq, which must exist, with the status in its row.
-one = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?").one
+one = Query(Recorded, f"SELECT {columns(Recorded, 'n')} FROM notification n WHERE seq = ?").one
 DELIVERED_AS = "CASE n.status WHEN 'held' THEN coalesce(h.digest_seq, n.seq) ELSE n.seq END"
 SOURCES = {
     "api_key": "k.name",

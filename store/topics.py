@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from store.database import THESE
 from store.enabled import OF_ENABLED
-from store.notifications import BEGUN_AT, NotificationRow
+from store.notifications import BEGUN_AT
 from store.rows import Query, columns
+from wire.notification import Recorded
 
 NEWEST = 2_000  # notifications of an account in which a device's earlier ones are looked for
 
@@ -107,8 +108,8 @@ BEGUN_SINCE = Query(
 )
 OF_ID = Query(Found, f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}")
 ONE = Query(
-    NotificationRow,
-    f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
+    Recorded,
+    f"SELECT {columns(Recorded, 'n')} FROM notification n"
     f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}",
 )
 # The seq beyond which the account's newest notifications are that are looked at; None if these are all.
@@ -155,7 +156,7 @@ def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
     return OF_ID.all(**_of(device, now, id=id_))
 
 
-def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
+def one(device: FetchingDevice, seq: int, now: int) -> Recorded | None:
     """The notification, unless it was deleted, replaced or has expired since it was found."""
     return ONE.first(device=device.seq, seq=seq, now=now)
 

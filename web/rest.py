@@ -345,7 +345,7 @@ def _cursor(seq: int | str) -> str:
 
 
 def _detail(entry: Entry) -> Payload:
-    detail = _shown(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
+    detail = _shown(Recorded(*entry[:5])) | _alarm(stored_alarms.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.delivered_as)]
     caller, other = current().caller, entry.replaced_by
     # a key that may only send must not learn of what others sent

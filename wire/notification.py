@@ -7,7 +7,7 @@ docs/openapi.yaml to it, which describes it to assistants, too. An optional fiel
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
@@ -244,24 +244,14 @@ def check_times(content: Content, now: int) -> None:
             raise Refused(400, "expiresAt must be after deliverAt.")
 
 
-class Recorded(Protocol):
+class Recorded(NamedTuple):
     """A notification that is stored."""
 
-    @property
-    def id(self) -> str:
-        """Its id for the outside."""
-
-    @property
-    def content(self) -> Content:
-        """Its content."""
-
-    @property
-    def status(self) -> str:
-        """One of `STATUSES`."""
-
-    @property
-    def created_at(self) -> int:
-        """When it was recorded, in ms."""
+    seq: int  # of its row; 0 in a repeated answer: it may be deleted since
+    id: str
+    status: str
+    created_at: int
+    content: Content
 
 
 def as_answered(
