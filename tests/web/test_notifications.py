@@ -1,6 +1,5 @@
 """Sending, listing, paging and searching: title, limit, cursor, search, history."""
 
-from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
@@ -61,22 +60,6 @@ def insert_rows(service, email, titles, created_at):
 
 
 # Sending
-
-
-def test_a_notification_is_answered_as_delivered_with_the_prefixed_title(owner, moved_clock):
-    answer = owner.send("Backup", "finished")
-    assert answer.status_code == 200
-    assert answer.json == {
-        "ok": True,
-        "notification": {
-            "id": ANY,
-            "title": "MCP - Backup",
-            "body": "finished",
-            "status": "delivered",
-            "createdAt": moved_clock.ms,
-        },
-    }
-    assert type(answer.json["notification"]["id"]) is str
 
 
 def test_a_title_that_begins_with_the_prefix_gets_it_once_more(owner):
