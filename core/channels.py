@@ -96,7 +96,7 @@ def _chosen(waiting: list[Waiting], now: int) -> list[Waiting]:
 
 def _begin(one: Waiting, now: int) -> None:
     devices = [device for device in Device.active(one.account_seq) if device.seq == one.device_seq]
-    deliveries.add_missing(one.notification_seq, devices, now)
+    deliveries.add(one.notification_seq, devices, now)
     buttons.add(notifications.one(one.notification_seq), devices, now)
 
 

@@ -47,7 +47,7 @@ def deliver_again(
     """Deliver a repeat to these devices, which poll or get mails, new ones included; call inside `transaction()`."""
     given_up_at = now + GIVEN_UP_AFTER_MS
     fetched = [device for device in devices if is_fetched(device.kind)]
-    deliveries.add_missing(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
+    deliveries.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
     ntfy_wakeup.wake_later(notification_seq, fetched)
     for device in devices:
         if is_mailed(device.kind) and mail_limits.take(account_seq, device.seq, now):

@@ -74,8 +74,8 @@ INSERT = (
     " VALUES (?, ?, 'pending', 0, ?)"
 )
 ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
+IF_MISSING = " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 INSERT_QUIET = INSERT.replace("'pending'", "'quiet'").replace("next_attempt_at", "answered_at")
-INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 BEGIN_ANEW = (
     f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'pending',"
     " next_attempt_at = excluded.next_attempt_at"
@@ -178,16 +178,10 @@ ACCEPT = (
 
 
 def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
-    """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
+    """A pending delivery to each device that has none, due at `next_attempt_at` unless an outcome comes first."""
     rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
     if rows:
-        run_later(INSERT + ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
-
-
-def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
-    """A pending delivery to each of these devices that has none."""
-    for device in devices:
-        run(INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
+        run_later(INSERT + ANOTHER * (len(rows) - 1) + IF_MISSING, tuple(chain.from_iterable(rows)))
 
 
 def begin_anew(notification_seq: int, device: ActiveDevice, next_attempt_at: int) -> None:
@@ -211,14 +205,9 @@ def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[At
 
     Without those that another process took or that were settled meanwhile, and those of a disabled account.
     """
-    claims = [_claim(notification, device, now, lease_until) for notification, device in due]
-    return [claimed for claimed in claims if claimed]
-
-
-def _claim(notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
-    if not run(CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
-        return None
-    return ATTEMPT.first(notification_seq, device_seq)
+    taken = [one for one in due if run(CLAIM, (lease_until, *one, now)).rowcount]
+    found = [ATTEMPT.first(*one) for one in taken]
+    return [attempt for attempt in found if attempt]
 
 
 def answer(
