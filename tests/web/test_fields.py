@@ -188,14 +188,6 @@ def test_deliver_at_must_be_in_the_future_and_before_expires_at(owner, moved_clo
 ONCE = {"Idempotency-Key": "once"}
 
 
-def test_a_replay_after_the_expiry_answers_as_the_first_time(owner, moved_clock):
-    more = {"expiresAt": moved_clock.ms + 1_000}
-    first = send(owner, ONCE, **more)
-    moved_clock.advance(5)
-    again = send(owner, ONCE, **more)
-    assert (again.status_code, again.data) == (200, first.data)
-
-
 def test_a_replay_replaces_nothing(owner):
     send(owner, ONCE, tag="t")
     newer = sent(owner, tag="t")

@@ -40,35 +40,11 @@ def send_and_crash(owner, monkeypatch):
 # The same key
 
 
-def test_the_same_key_answers_with_the_first_200_and_sends_nothing(owner, browser, moved_clock):
-    first = send(owner)
-    moved_clock.advance(60)
-    again = send(owner)
-    assert (first.status_code, first.headers.get("Idempotent-Replayed")) == (200, None)
-    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
-    assert again.data == first.data
-    assert len(browser.pushes) == 1
-    assert owner.listed() == [first.json["notification"]]
-
-
 @each("other", ["order-2", "Order-1", "order-1x", "order-", '"order-1"'])
 def test_another_key_sends_again(owner, other):
     first, second = send(owner), send(owner, other)
     assert (second.status_code, second.headers.get("Idempotent-Replayed")) == (200, None)
     assert first.json["notification"]["id"] != second.json["notification"]["id"]
-
-
-def test_any_api_key_of_the_account_gets_the_replay(service, owner):
-    first = send(owner)
-    again = send(service.caller(name="second"))
-    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
-
-
-def test_another_accounts_same_key_is_another(owner, pro):
-    first, other = send(owner), send(pro, title="other")
-    assert (other.status_code, other.headers.get("Idempotent-Replayed")) == (200, None)
-    assert (len(owner.listed()), len(pro.listed())) == (1, 1)
-    assert first.json["notification"]["id"] != other.json["notification"]["id"]
 
 
 def test_a_replay_counts_against_the_rate_limit(owner):
@@ -131,14 +107,6 @@ def test_a_key_is_replayed_for_24_hours_and_then_sends_again(owner, service, mov
     assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (200, None)
     assert again.json["notification"]["id"] != first.json["notification"]["id"]
     assert send(owner, title="another").data == again.data
-
-
-def test_a_replay_does_not_prolong_the_24_hours(owner, moved_clock):
-    send(owner)
-    moved_clock.advance(23 * HOUR_S)
-    send(owner)
-    moved_clock.advance(HOUR_S + 1)
-    assert "Idempotent-Replayed" not in send(owner).headers
 
 
 # 1-255 visible ASCII characters
