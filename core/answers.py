@@ -1,6 +1,5 @@
 """Answers to a notification: presses of its buttons, of which the first counts. Must not know requests."""
 
-import re
 from typing import NamedTuple
 
 from core import alarms, long_poll, mutes
@@ -16,7 +15,6 @@ from store.senders import Subject
 from wire.errors import Refused, existing
 from wire.notification import Content
 
-TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
 
 
@@ -53,8 +51,7 @@ class Question(NamedTuple):
 
 def find(token: str) -> Question:
     """The button with this token; `Refused` (404) if there is none or it has expired."""
-    button = buttons.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
-    button = existing(button, NO_BUTTON)
+    button = existing(buttons.pressed(sha256_of(token), clock.now_ms()), NO_BUTTON)
     seq = button.notification_seq
     is_acknowledged = button.position is None and bool(buttons.is_answered(seq))
     found = Question(button, buttons.answer_to(seq), is_acknowledged, None)
