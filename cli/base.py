@@ -3,7 +3,6 @@
 Must not know requests, SQL or any single command.
 """
 
-import codecs
 import contextlib
 import errno
 import functools
@@ -14,6 +13,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +32,8 @@ from wire.notification import PRIORITIES
 PRIORITY = click.Choice[int | str]((*PRIORITIES.values(), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 CALLED_FROM = "called_from"  # the key in `ScriptInfo.data` of the directory in which `./pocketbell` was called
-MAX_PIPED_BYTES = 1 << 20
+MAX_PIPED_CHARACTERS = 1 << 20
 PIPE = Path("-")  # standard input, in the place of a file
-UTF8 = codecs.getincrementaldecoder("utf-8")
 INTERRUPTED = 130  # the status that shells give a program that Ctrl-C ended
 
 
@@ -172,19 +171,18 @@ def link(path: str) -> str:
     return str(current_app.config["SETTINGS"].public_url) + path
 
 
-def piped(what: str, most: int = MAX_PIPED_BYTES) -> str:
+def piped(what: str, most: int = MAX_PIPED_CHARACTERS) -> str:
     """The text on standard input, without the line end behind it; `Refused` (400) if it is none.
 
-    Its first `most` bytes; -1: all of it.
+    Its first `most` characters; -1: all of it.
     """
-    if not sys.stdin:
+    if not isinstance(sys.stdin, TextIOWrapper):
         raise Refused(400, f"Cannot read {what}: standard input is closed.")
     if sys.stdin.isatty():
         click.echo(f"Type {what}, then press Enter and Ctrl-D.", err=True)
     try:
-        data = sys.stdin.buffer.read(most)
-        is_whole = most < 0 or len(data) < most  # otherwise it may end within a character
-        return UTF8().decode(data, is_whole).removesuffix("\n").removesuffix("\r")
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="")
+        return sys.stdin.read(most).removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Refused(400, f"{what.capitalize()} on standard input is not UTF-8.") from None
 
