@@ -110,8 +110,9 @@ def parts(template: str, payload: dict[str, Any], limit: int, work: Work) -> tup
 
     The values have at most `limit` characters and one more together.
     """
-    texts, missing, is_filled = list[str](), dict[str, None](), True
-    parsed, left = read(template), limit + 1
+    texts: list[str] = []
+    missing: dict[str, None] = {}
+    parsed, left, is_filled = read(template), limit + 1, True
     for placeholder, value in values(parsed, payload, work):
         if value is MISSING:
             missing[placeholder.path] = None
