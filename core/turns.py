@@ -41,8 +41,9 @@ class Turns:
         return sum(self.lengths.values())
 
     def _wait(self, name: str, who: str) -> None:
-        queue, has_turn = self.queues[name], threading.Event()
+        has_turn = threading.Event()
         with self.lock:
+            queue = self.queues[name]
             if self.free:  # so nobody is waiting
                 self.free -= 1
                 return

@@ -139,3 +139,23 @@ def test_a_turn_that_comes_just_after_the_wait_ended_is_kept(monkeypatch):
     with turns.turn("all"):
         assert not turns.free
     assert turns.free == 1
+
+
+class PassedOn:
+    """A lock whose holder has taken a queue out of the others, and puts it behind them before it lets go."""
+
+    def __init__(self, queues):
+        self.queues, self.taken = queues, queues.pop("all")
+
+    def __enter__(self):
+        self.queues["all"] = self.taken
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_one_that_comes_while_a_turn_is_passed_on_finds_its_queue():
+    turns = Turns(1, {"all": 1}, PATIENCE_S, refuse)
+    turns.lock = PassedOn(turns.queues)
+    with turns.turn("all"):
+        assert turns.free == 0

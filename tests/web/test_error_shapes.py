@@ -20,7 +20,7 @@ WRITES = METHODS[1:]
 NOWHERE = [
     *("/api", "/api/v1", "/api/v2/stats", "/api/v1/", "/api/v1/x", "/api/v1/%0a", "/api/webhooks", "/mcp/x"),
     *("/api/webhooks/custom/x", "/p", "/p/", "/p//x", "/ping", "/ping/x/a/b/c", "/a", "/healthz/x", "/metrics/x"),
-    *("/back.ups", "/größe", "/favicon.ico", "/gotify", "/%61pi", f"/{'t' * 65}", "/openapi.json/x"),
+    *("/back.ups", "/größe", "/favicon.ico", "/gotify", "/%61pi", f"/{'t' * 65}", "/openapi.json/x", "/a%00"),
     *("/api/v1/stats/", "/api/v1/stats/more", "/api/v1//stats", "/api/v1/Stats", "/api/v1/%ff", "/api/v1/😀"),
 ]
 ONLY_READ = ["/api/v1/stats", "/docs", "/openapi.json", "/healthz", "/livez", "/metrics", "/app"]
