@@ -120,7 +120,8 @@ def error_page(refused: Refused) -> str:
         message = NO_PAGE
     elif refused.status == 405 and request.method in ("GET", "HEAD"):
         message = NOT_A_PAGE
-    return render_template("error.html", message=message, status=refused.status)
+    account = signed_in_account() if refused.status < 500 else None  # the menu counts watches in the database
+    return render_template("error.html", message=message, status=refused.status, signed_in=account)
 
 
 def is_wanted() -> bool:

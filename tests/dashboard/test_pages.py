@@ -3,7 +3,7 @@
 import json
 import re
 
-from core import accounts
+from core import accounts, attention
 from models import Device
 from store.engine import WriteFailed
 from tests.support.accounts import OWNER
@@ -121,6 +121,14 @@ def test_what_is_refused_is_answered_with_a_page_that_keeps_the_navigation_of_wh
         check_error_page(answer, status)
         assert has_navigation(answer), status
     assert not has_navigation(visitor.get("/app/nothing"))
+
+
+def test_a_page_whose_database_is_away_is_answered_with_a_page_that_needs_none(owner, monkeypatch):
+    def fails(account_seq):
+        raise WriteFailed("the connection is lost")
+
+    monkeypatch.setattr(attention.heartbeats, "count_down", fails)
+    check_error_page(owner.get("/app/devices"), 503)
 
 
 def test_an_exception_is_answered_with_a_page_without_details(owner, monkeypatch):
