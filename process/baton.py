@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from process.connections import Connection
-from process.turns import Turns
+from process.turns import RoundRobin
 
 MAX_BEFORE = 24  # requests that go before a thread that lets others go first: each may need a thread of its own
 MAX_BESIDE = 8  # threads without the baton that query a server: more would wait for its connections, and for the GIL
@@ -40,7 +40,7 @@ class Baton:
         self.look, self.wake, self.start = look, wake, start
         self.lock = threading.Lock()
         self.reported = deque[int]()
-        self.requests = Turns()
+        self.requests = RoundRobin()
         self.left = 0  # how many requests to begin before the next look
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
         self.behind = deque[Waiting]()  # those that let others go first, in their order

@@ -16,9 +16,8 @@ from process import clock
 
 READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
 WRITE_S = 10.0  # to wait for the client to take a part of an answer
-MAX_KEPT_BYTES = 65_536  # of an answer in parts that are written at once
 READ_BYTES = 8_192
-MOST_READ_BYTES = 65_536
+MAX_READ_BYTES = 65_536
 
 _one_reader = threading.Lock()  # held by the thread that reads a body, except while it waits for its client
 
@@ -37,7 +36,7 @@ class Connection(socket.socket, Unreader):
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
-        self.kept = bytearray()  # what was written and not sent yet
+        self.unsent = bytearray()  # what was written
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
@@ -106,7 +105,7 @@ class Connection(socket.socket, Unreader):
             _one_reader.release()
         try:
             self.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
-            data = self.recv(min(max(size_hint or 0, READ_BYTES), MOST_READ_BYTES))
+            data = self.recv(min(max(size_hint or 0, READ_BYTES), MAX_READ_BYTES))
         except TimeoutError:
             return b""
         finally:
@@ -120,11 +119,11 @@ class Connection(socket.socket, Unreader):
 
     def write(self, data: bytes) -> None:
         """Buffer data, to be sent together with what follows."""
-        self.kept += data
+        self.unsent += data
 
     def is_flushed(self) -> bool:
         """Send what the socket accepts at once; returns whether the buffer is empty. Raises `OSError`."""
-        if self.kept:
+        if self.unsent:
             with contextlib.suppress(BlockingIOError):
-                del self.kept[: self.send(self.kept)]
-        return not self.kept
+                del self.unsent[: self.send(self.unsent)]
+        return not self.unsent

@@ -21,16 +21,15 @@ from gunicorn.workers.base import Worker
 
 from process import clock, http_messages
 from process.baton import Baton
-from process.connections import READ_S, WRITE_S, Connection
+from process.connections import MAX_READ_BYTES, READ_S, WRITE_S, Connection
 from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
 from process.turns import LongTurns
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
-READ_BYTES = 65_536
 ACCEPTED_AT_ONCE = 100
-KEPT_S = 0.02  # of processor time between two looks: a thread that is at the same request at both loses the baton
+BATON_S = 0.02  # of processor time between two looks: a thread that is at the same request at both loses the baton
 LINGER_S = 10.0  # to go on reading what a client was still sending when it got its answer
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
@@ -42,11 +41,11 @@ GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 # What a connection waits for (`Connection.state`); without one, a thread, the baton or `LongTurns` has it.
 SILENT = "its first request"
-KEPT = "another request"
+IDLE = "another request"
 UNFINISHED = "the rest of a request"
 UNSENT = "its client to take the answer"
 LINGERING = "its client to close it"
-ENDED_BY_STOP = (SILENT, KEPT, LINGERING)
+ENDED_BY_STOP = (SILENT, IDLE, LINGERING)
 
 
 class ThreadedWorker(Worker):
@@ -77,13 +76,13 @@ class ThreadedWorker(Worker):
 
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""
-        self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + READ_BYTES
+        self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + MAX_READ_BYTES
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for listener in self.sockets:
             listener.setblocking(False)
             self.poller.watch(listener.fileno())
         signal.signal(signal.SIGPROF, lambda *_: None)  # it ends the pause of this thread, as every signal does
-        signal.setitimer(signal.ITIMER_PROF, KEPT_S, KEPT_S)
+        signal.setitimer(signal.ITIMER_PROF, BATON_S, BATON_S)
         self.baton.take_away()  # for the first thread
         try:
             while self.alive:
@@ -255,7 +254,7 @@ class ThreadedWorker(Worker):
     def _drain(self, connection: Connection) -> None:
         """Read what a client was still sending when it got its last answer."""
         with contextlib.suppress(BlockingIOError):
-            if not connection.recv(READ_BYTES):
+            if not connection.recv(MAX_READ_BYTES):
                 return self._end(connection)
         return self._await(connection, LINGERING, connection.ends_s)
 
@@ -347,8 +346,8 @@ class ThreadedWorker(Worker):
         if not request.is_whole:
             self.make_way()
         has_room = len(self.connections) < self.cfg.worker_connections - self.cfg.threads
-        may_keep = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
-        answer = connection.answer = Answer(connection, request, may_keep, began_s)
+        may_keep_alive = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
+        answer = connection.answer = Answer(connection, request, may_keep_alive, began_s)
         try:
             answer.environ = request.environ()
             answer.environ["pocketbell.is_crowded"] = is_crowded
@@ -396,12 +395,12 @@ class ThreadedWorker(Worker):
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
         connection.answer = None
-        # Also while the worker stops: a client that was told that it is kept may be sending its next request.
-        if not (answer.is_kept and answer.is_whole):
+        # Also while the worker stops: a client that was told `keep-alive` may be sending its next request.
+        if not (answer.is_keep_alive and answer.is_whole):
             return self._close(connection)
         if connection.rest:
             return self._put(*self.long.end(connection), connection)
-        return self._await(connection, KEPT, clock.monotonic_s() + self.cfg.keepalive)
+        return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)
 
     def _log(self, answer: Answer) -> None:
         """Log a request whose answer is written or given up."""
@@ -412,10 +411,10 @@ class ThreadedWorker(Worker):
     def _bound_unsent(self) -> None:
         """Drop answers that wait to be taken, the oldest first, while all together are too large."""
         unsent = [one for one in self.waiting.copy().values() if one.state == UNSENT]
-        surplus = sum(len(one.kept) for one in unsent) - MAX_UNSENT_BYTES
+        surplus = sum(len(one.unsent) for one in unsent) - MAX_UNSENT_BYTES
         for connection in unsent:
             if surplus > 0 and self._takes(connection):
-                surplus -= len(connection.kept)
+                surplus -= len(connection.unsent)
                 self._end(connection)
 
     def _fail(self, answer: Answer, error: Exception) -> None:

@@ -18,11 +18,12 @@ from gunicorn.http.message import Request
 from gunicorn.http.wsgi import base_environ
 
 from process import clock
-from process.connections import MAX_KEPT_BYTES, Connection
+from process.connections import Connection
 from wire.errors import Refused, rest_body
 
 MAX_HEAD = 16_384  # bytes
 SHORT_BYTES = 65_536  # of a body that is received without a thread, and kept in memory
+MAX_JOINED_BYTES = 65_536  # the parts of an answer are joined until they have more
 CREDENTIALS = ("AUTHORIZATION", "X-GOTIFY-KEY", "COOKIE")
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 ASCII = bytes(range(128))
@@ -149,8 +150,13 @@ def refusal(status: int, sentence: str) -> tuple[bytes, bytes]:
 class Answer:
     """One answer as WSGI gives it: its head with `start`, and the parts of its body, written one after the other."""
 
-    def __init__(self, connection: Connection, request: Incoming, may_keep: bool, began_s: float = 0.0) -> None:
-        self.connection, self.request, self.may_keep, self.began_s = connection, request, may_keep, began_s
+    def __init__(self, connection: Connection, request: Incoming, may_keep_alive: bool, began_s: float = 0.0) -> None:
+        self.connection, self.request, self.may_keep_alive, self.began_s = (
+            connection,
+            request,
+            may_keep_alive,
+            began_s,
+        )
         self.environ: dict[str, Any] = {}
         self.body: Iterable[bytes] = ()
         self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
@@ -158,7 +164,7 @@ class Answer:
         self.status, self.sent = 0, 0  # the code, and how many bytes of the body
         self.head = b""  # still to be written
         self.is_begun = False
-        self.is_kept = False  # whether its head says that the connection may serve another request
+        self.is_keep_alive = False  # as its head says
         self.length: int | None = None  # of the body, if it was announced
         self.is_bodiless = self.is_chunked = False
 
@@ -182,11 +188,11 @@ class Answer:
         self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
         can_tell = self.is_bodiless or self.is_chunked or self.length is not None
         # With a part of the body unread the connection will be closed, and a proxy must not use it again.
-        self.is_kept = self.may_keep and can_tell and request.is_read and not self.connection.is_over
+        self.is_keep_alive = self.may_keep_alive and can_tell and request.is_read and not self.connection.is_over
         major, minor = request.version
         self.head = (
             f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // 1_000)}\r\n"
-            f"Connection: {'keep-alive' if self.is_kept else 'close'}\r\n"
+            f"Connection: {'keep-alive' if self.is_keep_alive else 'close'}\r\n"
             f"{CHUNKED if self.is_chunked else ''}{fields}\r\n"
         ).encode("latin-1")
         return self.write
@@ -206,12 +212,12 @@ class Answer:
         self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
 
     def write_parts(self) -> bool:
-        """Write as much of the body as may be kept, one part if its length is unknown; whether that was the last."""
+        """Write the next parts of the body, one if its length is unknown; whether that was all."""
         if self.parts is None:
             self.parts = iter(self.body)
         for part in self.parts:
             self.write(part)
-            is_much = len(self.connection.kept) > MAX_KEPT_BYTES and not self.is_whole
+            is_much = len(self.connection.unsent) > MAX_JOINED_BYTES and not self.is_whole
             if self.length is None or is_much:
                 return False
         self._write(b"0\r\n\r\n" if self.is_chunked else b"")  # with the head, if there is no body

@@ -12,8 +12,8 @@ MAX_LONG = 2
 MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256
 
 
-class Turns:
-    """Connections that wait without a thread, by client."""
+class RoundRobin:
+    """Connections that wait without a thread: clients take turns, each with its oldest."""
 
     def __init__(self) -> None:
         self.clients = dict[str, deque[Connection]]()  # the one whose turn is next is the first
@@ -46,7 +46,7 @@ class LongTurns:
 
     def __init__(self) -> None:
         self.running = set[Connection]()
-        self.waiting = Turns()
+        self.waiting = RoundRobin()
         self.lock = threading.Lock()
 
     def begin(self, connection: Connection) -> bool:

@@ -21,7 +21,7 @@ from gunicorn.sock import TCPSocket
 from process import clock, gunicorn_worker
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
-from process.gunicorn_worker import KEPT, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
+from process.gunicorn_worker import IDLE, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
 from process.http_messages import Answer, Incoming
 from process.poller import Epoll as Poller
 from tests.support.rows import each
@@ -38,7 +38,7 @@ def ends():
 
 @pytest.mark.parametrize("length", ["Content-Length: 70000", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize(
-    "read, most, waited_s, is_kept",
+    "read, most, waited_s, is_keep_alive",
     [
         (70_001, 200_000, 0, True),
         (69_999, 200_000, 0, False),  # what comes next would be taken for a request
@@ -48,7 +48,7 @@ def ends():
     ],
 )
 def test_an_answer_says_that_the_connection_goes_on_only_if_the_body_was_read_to_its_end(
-    ends, moved_clock, length, read, most, waited_s, is_kept
+    ends, moved_clock, length, read, most, waited_s, is_keep_alive
 ):
     ours, theirs = ends
     body = b"x" * 70_000 if "Length" in length else b"11170\r\n" + b"x" * 70_000 + b"\r\n0\r\n\r\n"
@@ -61,7 +61,7 @@ def test_an_answer_says_that_the_connection_goes_on_only_if_the_body_was_read_to
         request.body.read(read)
     answer = Answer(ours, request, True)
     answer.start("401 Unauthorized", [("Content-Length", "0")])
-    assert (answer.is_kept, b"\r\nConnection: keep-alive\r\n" in answer.head) == (is_kept, is_kept)
+    assert (answer.is_keep_alive, b"\r\nConnection: keep-alive\r\n" in answer.head) == (is_keep_alive, is_keep_alive)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_full_server_accepts_again_when_a_connection_ends(idle, listener):
     for _ in range(2):
         work(idle)
         for connection in idle.connections:
-            connection.state = KEPT  # these make no room
+            connection.state = IDLE  # these make no room
     assert len(idle.connections) == 2 and idle.is_full
     idle._end(next(iter(idle.connections)))
     work(idle)
@@ -208,8 +208,8 @@ def test_a_client_that_does_not_take_its_answer_keeps_no_thread_and_gets_it_late
     ours, theirs = ends
     begin_writing(writes, answer_of(ours, length))
     assert ours.state == UNSENT and writes.logged == [length]
-    taken = take(writes, theirs, lambda: ours.state == KEPT)
-    assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.kept and writes.logged == [length]
+    taken = take(writes, theirs, lambda: ours.state == IDLE)
+    assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.unsent and writes.logged == [length]
 
 
 def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_takes_more(writes, ends):
@@ -224,14 +224,14 @@ def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_take
 
     begin_writing(writes, answer_of(ours, 0, [], body()))
     assert made == [0] and not writes.logged
-    taken = take(writes, theirs, lambda: ours.state == KEPT)
+    taken = take(writes, theirs, lambda: ours.state == IDLE)
     parts = [b"186A0\r\n" + b"%02d" % part * 50_000 + b"\r\n" for part in range(40)]
     assert taken.partition(b"\r\n\r\n")[2] == b"".join(parts) + b"0\r\n\r\n"
     assert made == [*range(40), "closed"] and writes.logged == [4_000_000]
 
 
 @pytest.mark.parametrize(
-    "method, body, state", [(b"GET", b"abcd", KEPT), (b"GET", b"abc", LINGERING), (b"HEAD", b"", KEPT)]
+    "method, body, state", [(b"GET", b"abcd", IDLE), (b"GET", b"abc", LINGERING), (b"HEAD", b"", IDLE)]
 )
 def test_a_connection_is_kept_only_if_its_answer_was_as_long_as_announced(idle, ends, method, body, state):
     ours, theirs = ends
@@ -272,8 +272,8 @@ def test_the_answer_of_which_nothing_was_taken_for_longest_makes_room(idle, monk
     pairs = [socket.socketpair() for _ in range(4)]
     connections = [Connection(ours) for ours, _ in pairs]
     for connection in connections:
-        connection.kept = b"x" * 10
-        waits(idle, connection, KEPT if connection is connections[0] else UNSENT)
+        connection.unsent = b"x" * 10
+        waits(idle, connection, IDLE if connection is connections[0] else UNSENT)
     idle._bound_unsent()
     assert [*idle.waiting.values()] == [connections[0], *connections[2:]]
     for _, theirs in pairs:
@@ -302,7 +302,7 @@ def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends
         assert not serves.asked
         theirs.sendall(SEND[at : at + step])
         work(serves)
-    assert serves.asked == [BODY] and ours.state == KEPT
+    assert serves.asked == [BODY] and ours.state == IDLE
     assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY)
 
 
@@ -311,7 +311,7 @@ def test_an_answer_ends_its_connection_while_there_are_nearly_as_many_as_there_m
     silent, others_client = socket.socketpair()
     with others_client:
         serves.connections.add(Connection(silent))  # whose request waits for its turn
-        waits(serves, ends[0], KEPT)
+        waits(serves, ends[0], IDLE)
         ends[1].sendall(SEND)
         work(serves)
         assert b"\r\nConnection: close\r\n" in ends[1].recv(1_000)
@@ -352,21 +352,21 @@ def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the
     ours, theirs = ends
     other, others_client = socket.socketpair()
     with Connection(other) as other, others_client:
-        waits(serves, other, KEPT)
-        waits(serves, ours, KEPT)
+        waits(serves, other, IDLE)
+        waits(serves, ours, IDLE)
         theirs.sendall(SEND * 3)
         work(serves)
         assert serves.baton.requests.number == 1
         others_client.sendall(SEND)
         for _ in range(3):
             work(serves)
-        assert other.state == KEPT and len(serves.asked) == 4
+        assert other.state == IDLE and len(serves.asked) == 4
 
 
 def test_clients_take_turns_however_many_requests_one_has_sent(serves):
     pairs = [socket.socketpair() for _ in range(4)]
     for (ours, theirs), client in zip(pairs, "aaab", strict=True):
-        waits(serves, Connection(ours), KEPT)
+        waits(serves, Connection(ours), IDLE)
         theirs.sendall(
             SEND.replace(BODY, client.encode() * len(BODY)).replace(b"x", b"x\r\nCookie: " + client.encode(), 1)
         )
@@ -385,7 +385,7 @@ def test_all_clients_that_have_come_are_accepted_together(serves, listener):
         client.close()
 
 
-@each("state", [SILENT, KEPT, LINGERING])
+@each("state", [SILENT, IDLE, LINGERING])
 def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just_then(serves, state):
     ours, theirs = socket.socketpair()
     with Connection(ours) as old, theirs, Connection(socket.socket()) as new:
@@ -404,7 +404,7 @@ def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just
 def test_when_the_worker_stops_connections_without_a_request_end_soon_and_others_go_on(serves, moved_clock):
     pairs = [socket.socketpair() for _ in range(4)]
     connections = [Connection(ours) for ours, _ in pairs]
-    for connection, state in zip(connections, (SILENT, KEPT, UNSENT, UNFINISHED), strict=True):
+    for connection, state in zip(connections, (SILENT, IDLE, UNSENT, UNFINISHED), strict=True):
         waits(serves, connection, state)
     serves.wsgi.streams = SimpleNamespace(stop=lambda: None)
     serves._end_serving()
@@ -421,7 +421,7 @@ def test_a_client_that_was_not_told_of_the_end_gets_its_next_request_answered_wh
     ours, theirs = ends
     serves.wsgi.streams = SimpleNamespace(stop=lambda: None)
     serves.log.access = lambda *_: serves._end_serving()  # while the first is being answered
-    waits(serves, ours, KEPT)
+    waits(serves, ours, IDLE)
     for asked, ending in ((1, False), (2, True)):
         theirs.sendall(SEND)
         work(serves)
@@ -433,7 +433,7 @@ def test_a_client_that_was_not_told_of_the_end_gets_its_next_request_answered_wh
 def test_a_client_that_has_its_answer_makes_room_before_silent_ones_and_these_before_half_a_request(idle):
     pairs = [socket.socketpair() for _ in range(4)]
     connections = [Connection(ours) for ours, _ in pairs]
-    for connection, state in zip(connections, (KEPT, UNFINISHED, SILENT, LINGERING), strict=True):
+    for connection, state in zip(connections, (IDLE, UNFINISHED, SILENT, LINGERING), strict=True):
         waits(idle, connection, state)
     for left in (3, 2, 1):
         assert idle._drop_silent() and idle.connections == set(connections[:left])
@@ -444,13 +444,13 @@ def test_a_client_that_has_its_answer_makes_room_before_silent_ones_and_these_be
 
 def test_an_answer_that_takes_long_keeps_its_connection_if_the_request_came_whole(ends, moved_clock):
     ours, theirs = ends
-    for body, is_kept in ((b"xx", True), (b"x", False)):
+    for body, is_keep_alive in ((b"xx", True), (b"x", False)):
         theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n" + body)
         ours.begin(clock.monotonic_s(), 1_000)
         answer = Answer(ours, Incoming(Config(), ours, ours.peer), True)
         moved_clock.advance(READ_S)
         answer.start("200 OK", [("Content-Length", "0")])
-        assert (answer.is_kept, b"Connection: keep-alive" in answer.head) == (is_kept, is_kept)
+        assert (answer.is_keep_alive, b"Connection: keep-alive" in answer.head) == (is_keep_alive, is_keep_alive)
 
 
 def silent(server, number, text=b""):

@@ -221,7 +221,7 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
         for part in parts:
             theirs.write(part)
         theirs.close()
-        assert written.data == by.data and answer.is_kept != theirs.should_close()
+        assert written.data == by.data and answer.is_keep_alive != theirs.should_close()
         assert (answer.status, answer.sent) == (theirs.status_code, theirs.sent)
         assert answer.is_whole == (answer.is_bodiless or parts != [] or LENGTH not in headers)
 
@@ -229,7 +229,7 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
 class Written:
     """What was written, in place of a connection."""
 
-    is_over, kept = False, b""
+    is_over, unsent = False, b""
 
     def __init__(self):
         self.data = b""

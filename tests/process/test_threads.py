@@ -13,7 +13,7 @@ from gunicorn.config import Config
 from process import baton as baton_module
 from process.baton import Baton
 from process.connections import Connection
-from process.gunicorn_worker import KEPT, UNSENT, ThreadedWorker
+from process.gunicorn_worker import IDLE, UNSENT, ThreadedWorker
 from process.poller import Poller
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -44,7 +44,7 @@ def desk():
     for ours, _ in pairs:
         connection = Connection(ours)
         worker.connections.add(connection)
-        worker._await(connection, KEPT, math.inf)
+        worker._await(connection, IDLE, math.inf)
     worker.baton.take_away()
     yield SimpleNamespace(worker=worker, held=held, begun=begun, clients=[theirs for _, theirs in pairs])
     held.set()
