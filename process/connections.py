@@ -37,7 +37,7 @@ class Connection(socket.socket, Unreader):
         self.answer: Any = None  # the answer that is being written
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.unsent = bytearray()  # what was written
-        self.began_s = 0.0  # when the request began that is being received; 0 between two
+        self.began_s = 0.0  # when the request began; 0 between two
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
         self.request: Any = None  # whose head was read, while its body is still coming
         self.is_alone = False  # while its body is read `alone`
@@ -63,11 +63,6 @@ class Connection(socket.socket, Unreader):
                 yield
             finally:
                 self.is_alone = False
-
-    def end_receiving(self) -> float:
-        """Forget the request that was received; returns when it began."""
-        began_s, self.began_s, self.request = self.began_s, 0.0, None
-        return began_s
 
     @property
     def rest(self) -> bytes:

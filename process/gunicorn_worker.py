@@ -37,7 +37,6 @@ NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 TOO_LARGE_HEAD = f"The request's head is too large: at most {MAX_HEAD:,} bytes, 100 headers, 8,190 bytes a header."
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
-GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 # What a connection waits for (`Connection.state`); without one, a thread, the baton or `LongTurns` has it.
 SILENT = "its first request"
@@ -218,11 +217,12 @@ class ThreadedWorker(Worker):
     def _accept(self, listener: socket.socket) -> bool:
         """Accept a connection, if one has come; without room, drop the one that has been silent for longest.
 
-        Returns whether there is room for another without dropping one that has just come.
+        Returns whether there may be another one, without dropping one that has just come.
         """
         most: int = self.cfg.worker_connections
-        while len(self.connections) >= most - 1 and self._drop_silent():
-            pass
+        if len(self.connections) >= most and not self._drop_silent():
+            self.is_full = True
+            return False
         try:
             accepted, peer = listener.accept()
         except OSError as error:
@@ -232,8 +232,7 @@ class ThreadedWorker(Worker):
         connection.environ = environ_of(self.cfg, peer, listener.getsockname())
         self.connections.add(connection)
         self._await(connection, SILENT, clock.monotonic_s() + READ_S)
-        self.is_full = len(self.connections) >= most
-        return len(self.connections) < most - 1
+        return len(self.connections) < most
 
     def _accept_again(self) -> None:
         """Accept connections, if only room was missing and there is some."""
@@ -312,7 +311,7 @@ class ThreadedWorker(Worker):
             self._leave(connection)
             given.begin(connection)
         except BaseException as error:
-            if not (isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in GONE)):
+            if not isinstance(error, (TimeoutError, ConnectionError)):
                 self.log.error("Error handling request", exc_info=error)
             self._close(connection)
 
@@ -330,24 +329,25 @@ class ThreadedWorker(Worker):
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
-        is_crowded, is_long = False, self.wsgi.takes_long(request.method, request.path)
-        if is_long or (self.baton.work and not has_turn):
+        is_crowded = False
+        if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
-            if not is_long:
-                return self._put(connection)
             is_crowded = self.long.is_crowded(connection)
             if not (is_crowded or self._begins_long(connection)):
                 return None
+        elif self.baton.work and not has_turn:
+            connection.client = client_of(request)
+            return self._put(connection)
         return self._ask(connection, request, is_crowded)
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
         """Let the application answer, which refuses if it `is_crowded`, and write the answer."""
-        began_s = connection.end_receiving()
+        connection.request = None
         if not request.is_whole:
             self.make_way()
         has_room = len(self.connections) < self.cfg.worker_connections - self.cfg.threads
         may_keep_alive = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
-        answer = connection.answer = Answer(connection, request, may_keep_alive, began_s)
+        answer = connection.answer = Answer(connection, request, may_keep_alive)
         try:
             answer.environ = request.environ()
             answer.environ["pocketbell.is_crowded"] = is_crowded
@@ -394,7 +394,7 @@ class ThreadedWorker(Worker):
     def _finish(self, answer: Answer) -> None:
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
-        connection.answer = None
+        connection.answer, connection.began_s = None, 0.0
         # Also while the worker stops: a client that was told `keep-alive` may be sending its next request.
         if not (answer.is_keep_alive and answer.is_whole):
             return self._close(connection)
@@ -405,7 +405,8 @@ class ThreadedWorker(Worker):
     def _log(self, answer: Answer) -> None:
         """Log a request whose answer is written or given up."""
         if not answer.is_closed:
-            self.log.access(answer.environ, answer.status, answer.sent, clock.monotonic_s() - answer.began_s)
+            took_s = clock.monotonic_s() - answer.connection.began_s
+            self.log.access(answer.environ, answer.status, answer.sent, took_s)
             answer.close()
 
     def _bound_unsent(self) -> None:

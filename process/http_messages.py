@@ -150,13 +150,8 @@ def refusal(status: int, sentence: str) -> tuple[bytes, bytes]:
 class Answer:
     """One answer as WSGI gives it: its head with `start`, and the parts of its body, written one after the other."""
 
-    def __init__(self, connection: Connection, request: Incoming, may_keep_alive: bool, began_s: float = 0.0) -> None:
-        self.connection, self.request, self.may_keep_alive, self.began_s = (
-            connection,
-            request,
-            may_keep_alive,
-            began_s,
-        )
+    def __init__(self, connection: Connection, request: Incoming, may_keep_alive: bool) -> None:
+        self.connection, self.request, self.may_keep_alive = connection, request, may_keep_alive
         self.environ: dict[str, Any] = {}
         self.body: Iterable[bytes] = ()
         self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
