@@ -48,7 +48,7 @@ class Baton:
         self.beside = set[int]()  # threads that query a server without the baton, and have not waited for long
         self.is_looking = False  # while its holder looks for work, and keeps the baton
         self.requests_begun = 0  # since the start
-        self.begun = self.begun_before = 0  # pieces of work; also at the last call of `take_away`
+        self.begun = self.begun_before = 0  # pieces of work; the second at the last `take_away`
 
     def take(self) -> int | Connection:
         """Wait for the baton, and take the next piece of work with it."""

@@ -38,7 +38,7 @@ TOO_LARGE_HEAD = f"The request's head is too large: at most {MAX_HEAD:,} bytes, 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 
-# What a connection waits for (`Connection.state`); without one, a thread, the baton or `LongTurns` has it.
+# What a connection waits for (`Connection.state`); it is empty while a thread, the baton or `LongTurns` has it.
 SILENT = "its first request"
 IDLE = "another request"
 UNFINISHED = "the rest of a request"
@@ -210,23 +210,23 @@ class ThreadedWorker(Worker):
             self.baton.put(connection)
 
     def _takes(self, connection: Connection) -> bool:
-        """Take a waiting connection, unless another thread has it, and its descriptor is already another's."""
+        """Take a waiting connection; False if another thread has it, and its descriptor may be a newer one's."""
         fd = connection.fileno()
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
     def _accept(self, listener: socket.socket) -> bool:
-        """Accept a connection, if one has come; without room, drop the one that has been silent for longest.
+        """Accept a connection, if one has come; without room, end one that has no request.
 
         Returns whether there may be another one, without dropping one that has just come.
         """
         most: int = self.cfg.worker_connections
-        if len(self.connections) >= most and not self._drop_silent():
+        if len(self.connections) >= most and not self._make_room():
             self.is_full = True
             return False
         try:
             accepted, peer = listener.accept()
         except OSError as error:
-            self.is_full = error.errno in NO_ROOM and not self._drop_silent()
+            self.is_full = error.errno in NO_ROOM and not self._make_room()
             return False
         connection = Connection(accepted, peer)
         connection.environ = environ_of(self.cfg, peer, listener.getsockname())
@@ -241,8 +241,8 @@ class ThreadedWorker(Worker):
             for fd in self.listeners:
                 self.poller.watch(fd)
 
-    def _drop_silent(self) -> bool:
-        """End the oldest connection that has its answer, is silent or sent half a request; whether there was one."""
+    def _make_room(self) -> bool:
+        """End the oldest connection that lingers, else is silent, else sent half a request; whether there was one."""
         for state in (LINGERING, SILENT, UNFINISHED):
             for connection in self.waiting.copy().values():
                 if connection.state == state and self._takes(connection):
@@ -259,7 +259,7 @@ class ThreadedWorker(Worker):
 
     def _end(self, connection: Connection) -> None:
         if connection.answer:
-            self._log(connection.answer)
+            self._end_answer(connection.answer)
         connection.close()
         self._leave(connection)
 
@@ -379,10 +379,10 @@ class ThreadedWorker(Worker):
                 if answer.parts and not self._begins_long(connection):
                     return None
                 if answer.write_parts():
-                    self._log(answer)
+                    self._end_answer(answer)
                 is_flushed = connection.is_flushed()
         except Exception as error:
-            self._log(answer)
+            self._end_answer(answer)
             return self._fail(answer, error)
         if is_flushed and answer.is_closed:
             return self._finish(answer)
@@ -402,8 +402,8 @@ class ThreadedWorker(Worker):
             return self._put(*self.long.end(connection), connection)
         return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)
 
-    def _log(self, answer: Answer) -> None:
-        """Log a request whose answer is written or given up."""
+    def _end_answer(self, answer: Answer) -> None:
+        """Log a request whose answer is written or given up, and free what the answer holds."""
         if not answer.is_closed:
             took_s = clock.monotonic_s() - answer.connection.began_s
             self.log.access(answer.environ, answer.status, answer.sent, took_s)

@@ -1,4 +1,4 @@
-"""HTTP as the worker speaks it: gunicorn's strict parser reads a request, and an answer is written in one piece.
+"""HTTP as the worker speaks it: gunicorn's strict parser reads a request, and `Answer` is what WSGI writes.
 
 Must not know routes, threads or who waits for whom.
 """

@@ -26,7 +26,7 @@ LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
 PAUSE_S = 0.002  # at least, between two rounds of writing; after a longer round as long as that took
 STOPPED_WITHIN_S = 2.0
-MESSAGES_AT_ONCE = 20  # of one connection, also those that it is not sent, before the others get their turn
+MESSAGES_AT_ONCE = 20  # of one connection before the others get their turn, with those that are not for it
 READ_BYTES = 4_096
 MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 

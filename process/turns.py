@@ -8,7 +8,7 @@ from collections import deque
 
 from process.connections import Connection
 
-MAX_LONG = 2
+MAX_LONG = 2  # requests at the same time
 MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256
 
 

@@ -436,8 +436,8 @@ def test_a_client_that_has_its_answer_makes_room_before_silent_ones_and_these_be
     for connection, state in zip(connections, (IDLE, UNFINISHED, SILENT, LINGERING), strict=True):
         waits(idle, connection, state)
     for left in (3, 2, 1):
-        assert idle._drop_silent() and idle.connections == set(connections[:left])
-    assert not idle._drop_silent()
+        assert idle._make_room() and idle.connections == set(connections[:left])
+    assert not idle._make_room()
     for _, theirs in pairs:
         theirs.close()
 
