@@ -54,7 +54,7 @@ class ThreadedWorker(Worker):
         super().__init__(*args, **kwargs)
         self.connections = set[Connection]()  # all that are open
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
-        self.long = LongTurns()
+        self.long = LongTurns(lambda connection: self.baton.put(connection))
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
         self.threads = 0  # how many there are
@@ -107,7 +107,7 @@ class ThreadedWorker(Worker):
             if min(connection.ends_s, stop_s) > now_s or not self._takes(connection):
                 continue
             if connection.state == UNFINISHED:  # a thread finds that the time is over
-                self._put(connection)
+                self.baton.put(connection)
             else:
                 self._end(connection)
         self._accept_again()
@@ -192,7 +192,7 @@ class ThreadedWorker(Worker):
 
     def _await(self, connection: Connection, state: str, ends_s: float) -> None:
         """Let the connection wait without a thread or turn, until the poller reports it or its time is over."""
-        self._put(*self.long.end(connection))
+        self.long.end(connection)
         connection.state, connection.ends_s = state, ends_s
         fd = connection.fileno()
         self.waiting[fd] = connection
@@ -201,11 +201,6 @@ class ThreadedWorker(Worker):
         except OSError:  # another thread has ended it meanwhile
             if self._takes(connection):
                 self._end(connection)
-
-    def _put(self, *connections: Connection) -> None:
-        """Have connections served at their clients' turns."""
-        for connection in connections:
-            self.baton.put(connection)
 
     def _takes(self, connection: Connection) -> bool:
         """Take a waiting connection; False if another thread has it, and its descriptor may be a newer one's."""
@@ -264,7 +259,7 @@ class ThreadedWorker(Worker):
     def _leave(self, connection: Connection) -> None:
         """Forget a connection that ends or is handed over; its turn and its place go to others."""
         self.connections.discard(connection)
-        self._put(*self.long.end(connection))
+        self.long.end(connection)
         self._accept_again()
 
     def _close(self, connection: Connection) -> None:
@@ -283,7 +278,7 @@ class ThreadedWorker(Worker):
         """Let others run, because this thread is about to wait: another thread, and another long request."""
         self.baton.pass_on()
         if connection := getattr(self.own, "connection", None):
-            self._put(*self.long.end(connection))
+            self.long.end(connection)
 
     def _begins_long(self, connection: Connection) -> bool:
         """Go on without the baton at a long request, if it has its turn; else it waits for that without a thread."""
@@ -335,7 +330,7 @@ class ThreadedWorker(Worker):
                 return None
         elif self.baton.work and not connection.client:
             connection.client = client_of(request)
-            return self._put(connection)
+            return self.baton.put(connection)
         return self._ask(connection, request, is_crowded)
 
     def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
@@ -397,7 +392,8 @@ class ThreadedWorker(Worker):
         if not (answer.is_keep_alive and answer.is_whole):
             return self._close(connection)
         if connection.rest:
-            return self._put(*self.long.end(connection), connection)
+            self.long.end(connection)
+            return self.baton.put(connection)
         connection.client = ""
         return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)
 

@@ -5,6 +5,7 @@ Must not know what a request asks for.
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
 from process.connections import Connection
 
@@ -41,16 +42,17 @@ class RoundRobin:
 class LongTurns:
     """Limits how many long requests are answered at the same time, because they compete with all others for the GIL.
 
-    At most `MAX_LONG` connections have a turn, which `end` ends.
+    At most `MAX_LONG` connections have a turn, which `end` ends. `put` gets those that waited when theirs has come.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, put: Callable[[Connection], object]) -> None:
+        self.put = put
         self.running = set[Connection]()
         self.waiting = RoundRobin()
         self.lock = threading.Lock()
 
     def begin(self, connection: Connection) -> bool:
-        """Take a turn, or keep it; False if the connection must wait, until a later `end` returns it."""
+        """Take a turn, or keep it; False if the connection must wait."""
         with self.lock:
             if connection in self.running or len(self.running) < MAX_LONG:  # a turn is free only if none waits
                 self.running.add(connection)
@@ -65,14 +67,14 @@ class LongTurns:
                 return False
             return self.waiting.of(connection.client) >= MAX_WAITING_OF_CLIENT or self.waiting.number >= MAX_WAITING
 
-    def end(self, connection: Connection) -> list[Connection]:
-        """End the connection's turn, if it has one; returns those whose turn has come."""
-        if not self.running:
-            return []
+    def end(self, connection: Connection) -> None:
+        """End the connection's turn, if it has one: the next gets it."""
+        if connection not in self.running:
+            return
         with self.lock:
-            self.running.discard(connection)
-            admitted = list[Connection]()
-            while self.waiting.number and len(self.running) < MAX_LONG:
-                admitted.append(self.waiting.take())
-                self.running.add(admitted[-1])
-        return admitted
+            self.running.remove(connection)
+            if not self.waiting.number:
+                return
+            following = self.waiting.take()
+            self.running.add(following)
+        self.put(following)

@@ -242,7 +242,7 @@ def test_new_requests_are_looked_for_after_some_however_many_wait_by_the_thread_
 def test_a_request_that_is_put_wakes_the_thread_that_waits_for_work(desk):
     wait_until(lambda: desk.worker.baton.is_looking)
     ours = next(one for one in desk.worker.waiting.values() if desk.worker._takes(one))
-    desk.worker._put(ours)
+    desk.worker.baton.put(ours)
     wait_until(lambda: ours in desk.worker.waiting.values())
 
 

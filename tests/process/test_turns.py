@@ -8,7 +8,11 @@ from process.turns import LongTurns
 
 @pytest.fixture
 def turns():
-    return LongTurns()
+    """The turns; `admitted` has the connections whose turn has come after a wait."""
+    admitted = []
+    turns = LongTurns(admitted.append)
+    turns.admitted = admitted
+    return turns
 
 
 class Asked:
@@ -26,11 +30,13 @@ def test_two_long_requests_run_at_once_and_others_follow_in_order(turns):
     first, second, third, fourth = of("a", 4)
     assert [turns.begin(one) for one in (first, second, third, fourth)] == [True, True, False, False]
     assert turns.begin(first)  # it has its turn still
-    assert turns.end(second) == [third]
-    assert turns.begin(third) and not turns.end(second)
-    assert turns.end(first) == [fourth]
-    assert turns.end(third) == turns.end(fourth) == []
-    assert not turns.running and not turns.waiting.number
+    turns.end(second)
+    assert turns.admitted == [third] and turns.begin(third)
+    turns.end(second)
+    assert turns.admitted == [third]
+    for one in (first, third, fourth):
+        turns.end(one)
+    assert turns.admitted == [third, fourth] and not turns.running and not turns.waiting.number
 
 
 def test_clients_take_turns(turns):
@@ -39,12 +45,11 @@ def test_clients_take_turns(turns):
     assert turns.begin(first) and turns.begin(second)
     begun = [turns.begin(one) for one in (*crowd, *others)]
     assert not any(begun)
-    running, order = [first, second], []
-    while running:
-        admitted = turns.end(running.pop(0))
-        running += admitted
-        order += admitted
-    assert order == [crowd[0], others[0], crowd[1], others[1], crowd[2], crowd[3]]
+    turns.end(first)
+    turns.end(second)
+    for one in turns.admitted:
+        turns.end(one)
+    assert turns.admitted == [crowd[0], others[0], crowd[1], others[1], crowd[2], crowd[3]]
 
 
 def test_waiting_requests_are_limited_per_client_and_in_total(turns, monkeypatch):
