@@ -14,7 +14,7 @@ from store.engine import DatabaseError, WriteFailed
 from store.sqlite_connection import run_on
 
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
-MAX_TURN_WAITS = 15
+MAX_TURN_WAITS = 15  # half a minute
 STUCK_S = 0.1
 MAX_OPEN_S = 0.05  # of a transaction: then it is committed, though others wait to write into it
 SLOW_S = 0.01  # after a commit that took longer, others go on during the next one
