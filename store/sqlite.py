@@ -228,13 +228,15 @@ def _run_step(script: Path, after: int) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script, each of which ends with a semicolon."""
+    """The statements of a script."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+    if statement.strip():  # its semicolon was forgotten
+        yield statement
 
 
 def copy_database(target: Path, changes: Sequence[str] = (), replace: bool = False) -> None:

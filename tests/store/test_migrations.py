@@ -89,6 +89,12 @@ def test_a_step_that_fails_leaves_the_database_at_the_version_before_it(older, s
     assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == []
 
 
+def test_a_statement_without_its_semicolon_is_run(older, steps):
+    (steps / "0002_colour.sql").write_text(f"{STEP_2}CREATE TABLE shelf (n INTEGER)")
+    database.open_database(older, migrations=steps, newest=2)
+    assert look(older, "SELECT n FROM shelf") == []
+
+
 OPEN = """
 import pathlib, sys
 from store import database, sqlite
