@@ -1,8 +1,8 @@
 """`fill`: a template's `{{ path | filter }}` placeholders with the values of a payload.
 
 Pure. A template is read in one pass, always in linear time; nothing in a payload is evaluated or filled again.
-Building stops at the limit of the output, and the work of paths and filters is bounded. It never fails: a placeholder
-that cannot be filled stays visible as written.
+Values are written up to the limit of the output, and the work of paths and filters is bounded. It never fails: a
+placeholder that cannot be filled stays visible as written.
 """
 
 import difflib
@@ -86,7 +86,7 @@ class Template(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """The text, and the paths that the payload lacks, whose placeholders are still in the text."""
+    """The text, and the paths that the payload lacks, whose placeholders are in the text unless it was cut before."""
 
     text: str
     missing: tuple[str, ...]
