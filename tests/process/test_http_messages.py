@@ -11,7 +11,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import clock
 from process.connections import Connection
-from process.http_messages import MAX_HEAD, SHORT_BYTES, Answer, Incoming, environ_of, has_head
+from process.http_messages import MAX_HEAD, SHORT_BYTES, Answer, Incoming, client_of, environ_of, has_head
 from tests.support.rows import each
 
 SERVER, STRANGER, PROXY = ("10.0.0.1", 8000), ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
@@ -263,3 +263,16 @@ def test_what_failed_before_its_answer_began_may_be_answered_otherwise_and_not_a
     assert written.data.startswith(b"HTTP/1.1 500 ") and written.data.endswith(b"\r\n\r\nf")
     with pytest.raises(KeyError):
         answer.start("200 OK", [], (KeyError, KeyError("y"), None))
+
+
+@each(
+    "path, name, value, client",
+    [
+        ("/p/CODE", "AUTHORIZATION", "Bearer k", "Bearer k"),
+        ("/p/CODE", "COOKIE", "", "/p/CODE"),
+        ("/ping/KEY/backup/start", "HOST", "h", "/ping/KEY"),
+        ("*", "HOST", "h", "*"),
+    ],
+)
+def test_a_client_is_known_by_its_credential_in_the_head_or_in_the_path(path, name, value, client):
+    assert client_of(SimpleNamespace(path=path, headers=[(name, value)])) == client
