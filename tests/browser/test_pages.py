@@ -201,13 +201,15 @@ def measure(page, troubles, refused=False, asked=SMALL):
 
 
 def places(page):
-    """Set the page to each of the places, one after the other."""
-    light = page.evaluate(GROUND)
+    """Set the page, which is light, to each of the places, one after the other."""
+    light, is_light = page.evaluate(GROUND), True
     for width, theme in PLACES:
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # else colours would change gradually
-        is_light = theme == "light"
-        until(lambda is_light=is_light: (page.evaluate(GROUND) == light) == is_light, page, lambda: page.url)
+        if page.viewport_size["width"] != width:
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+        if is_light != (theme == "light"):
+            page.emulate_media(color_scheme=theme)
+            is_light = not is_light
+            until(lambda is_light=is_light: (page.evaluate(GROUND) == light) == is_light, page, lambda: page.url)
         yield width, theme
 
 
@@ -255,6 +257,7 @@ def must_be_sound(found):
 def watch(page):
     """Load axe with each page from now on, and return a list that collects the browser's complaints."""
     page.add_init_script(AXE)  # to send it for each page costs five times as much
+    page.emulate_media(reduced_motion="reduce")  # else colours would change gradually
     return listen(page)
 
 
