@@ -30,11 +30,11 @@ OF_DATA := tests/store/test_migrations_postgresql.py \
   $(addprefix tests/core/test_,alarms.py buttons.py channels.py deletion.py digest_crashes.py \
   doctor.py downtime.py failing_providers.py fetched_alarms.py fetching.py firing.py firing_by_time.py \
   followers.py for_all.py heartbeat_checks.py held_by_priority.py holding.py maintenance.py mutes.py ntfy_wakeup.py people.py \
-  pictures.py pruning.py quiet_devices.py races.py repeating_events.py replaced_while_held.py scheduled.py snoozes.py \
-  server_secret.py while_pushed.py) \
-  $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py definitions.py devices.py idempotency.py \
-  keys.py long_poll.py notifications.py ntfy_polls.py pictures.py ping_keys.py pings.py prometheus.py scopes.py stats.py) \
-  $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
+  pictures.py pruning.py quiet_devices.py races.py replaced_while_held.py scheduled.py snoozes.py server_secret.py \
+  while_pushed.py) \
+  $(addprefix tests/web/test_,acknowledge.py answers.py definitions.py devices.py idempotency.py \
+  long_poll.py pictures.py ping_keys.py pings.py prometheus.py scopes.py) \
+  $(addprefix tests/dashboard/test_,history.py metrics.py sessions.py) \
   tests/cli/test_definition_files.py tests/process/test_several_processes.py
 
 test-postgresql: .venv/installed-dev ## run the tests of what touches data on PostgreSQL
