@@ -53,6 +53,8 @@ def _server(value: str) -> SmtpServer:
     if parts.path not in ("", "/") or parts.query or parts.fragment or not re.fullmatch(r"[A-Za-z0-9.:-]+", host):
         raise ValueError
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if re.search(r"[\0\r\n]", user + password):  # libcurl takes none of them
+        raise ValueError
     return SmtpServer(parts.scheme == "smtps", host, port, user, password)
 
 

@@ -189,6 +189,7 @@ SECRETS = {  # or what may hold one
     "SMTP_URL": [
         *("mail.example.org", "http://mail", "smtp://", "smtp://mail:0", "smtp://mail:x", "smtp://mail/path"),
         *("smtp://mail?x=1", "smtp://mail#x", "smtp://ma il", "smtp://u:hunter2pw@ma\nil", "smtp://[::1"),
+        "smtp://u:hunter2pw%00@mail",
     ],
 }
 
