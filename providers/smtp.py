@@ -18,8 +18,8 @@ MAX_KEPT_LINES = 100  # of a server's answers
 SIGN_IN, LAST_WAY = "AUTH=PLAIN;AUTH=LOGIN", "AUTH=CRAM-MD5"  # the last one fails where passwords are kept as hashes
 OFFER = re.compile(rb"250[ -]AUTH\b", re.I)  # of a sign-in, in the answer to EHLO
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
-COMMAND_REFUSED, NOT_SIGNED_IN = 55, 67  # libcurl's codes
-REFUSED = (8, COMMAND_REFUSED)  # of these, the server's answer says why
+COMMAND_REFUSED, NOT_SIGNED_IN = 55, 67  # libcurl's codes; 55 is also that of a connection that was lost
+REFUSED = (8, 9, COMMAND_REFUSED)  # of these, the server's answer says why
 CONFIGURATION = {
     60: "The mail server could not be reached: its certificate is not trusted.",
     64: "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL.",
@@ -96,10 +96,12 @@ def _meaning(code: int, status: int, line: bytes) -> Answer:
     if code == NOT_SIGNED_IN:
         did = f"refused the name or password ({status})" if status >= 400 else "does not accept passwords"
         return Answer(Outcome.CONFIGURATION, f"The mail server {did}. Check SMTP_URL.")
-    if code not in REFUSED:
+    if code not in REFUSED or (code == COMMAND_REFUSED and status < 400):
         failure = FAILURES.get(code, f"the connection failed (curl error {code})")
+        if line and not line[:3].isdigit():
+            failure = "it does not speak SMTP"
         return Answer(Outcome.TRANSIENT, f"The mail server could not be reached: {failure}.")
     match = WORDS.fullmatch(line.decode("utf-8", "replace").strip())
     reason = f" ({match['words'].strip()})" if match else ""
     outcome = Outcome.REFUSED if 500 <= status < 600 else Outcome.TRANSIENT
-    return Answer(outcome, f"The mail server answered {status if status > 0 else 'nonsense'}{reason}.")
+    return Answer(outcome, f"The mail server answered {status}{reason}.")

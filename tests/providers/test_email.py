@@ -152,6 +152,8 @@ def test_without_a_server_the_kind_is_refused_with_that_sentence(make_service, m
         ("554", "DATA", "failed", "The mail server answered 554 (Not today)."),
         ("553", "MAIL", "failed", "The mail server answered 553 (Not today)."),
         ("closes", "", "pending", "The mail server could not be reached: the connection was lost."),
+        ("250", "DATA", "pending", "The mail server could not be reached: the connection was lost."),
+        ("22", "greeting", "pending", "The mail server could not be reached: it does not speak SMTP."),
         ("hangs", "", "pending", "The mail server could not be reached: it did not answer in time."),
         ("drips", "", "pending", "The mail server could not be reached: it did not answer in time."),
     ],
@@ -231,6 +233,9 @@ def test_a_password_is_not_sent_without_encryption_to_another_machine(mail_serve
     answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
     assert answer.outcome.value == "configuration" and "STARTTLS" in answer.error and not mail_server.passwords
     assert smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5).error is None  # none to lose
+    mail_server.behaves, mail_server.at = "421", "EHLO"
+    answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"", 5)
+    assert (answer.outcome.value, answer.error) == ("transient", "The mail server answered 421 (Not today).")
 
 
 def test_a_server_that_is_not_there_is_tried_again():
