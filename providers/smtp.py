@@ -55,10 +55,10 @@ def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float, s
         handle.perform()
     except pycurl.error as error:
         code = error.args[0]
-    status = handle.getinfo(pycurl.RESPONSE_CODE)
+    status, took_s = handle.getinfo(pycurl.RESPONSE_CODE), handle.getinfo(pycurl.TOTAL_TIME)
     handle.close()
     if code == NOT_SIGNED_IN and status < 400 and sign_in == SIGN_IN:
-        return send(server, to, message, timeout_s, LAST_WAY)
+        return send(server, to, message, timeout_s - took_s, LAST_WAY)
     is_signed_in = not server.user or any(map(OFFER.match, said))  # without an offer, libcurl goes on
     if not is_signed_in and code == (0 if to is None else COMMAND_REFUSED):
         return _meaning(NOT_SIGNED_IN, 0, b"")

@@ -195,6 +195,12 @@ def test_a_connection_is_encrypted_where_the_server_offers_it(authority, monkeyp
     mail_server.close()
 
 
+def test_the_last_way_to_sign_in_has_the_time_that_is_left(mail_server, monkeypatch):
+    mail_server.offers, send, left = ("AUTH CRAM-MD5",), smtp.send, []
+    monkeypatch.setattr(smtp, "send", lambda *given: left.append(given[3]) or send(*given))
+    assert send(settings(mail_server, "u", "p"), None, b"", 5).error is None and 0 < left[0] < 5
+
+
 def test_smtps_is_encrypted_from_the_first_byte(authority, monkeypatch):
     monkeypatch.setattr(smtp, "ca_file", lambda: authority.ca_file)
     mail_server = SmtpService(authority.context(), is_tls=True)
