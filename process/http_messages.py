@@ -113,9 +113,9 @@ class Incoming(Request):
 
 
 def client_of(request: Incoming) -> str:
-    """Who asks: the credential in the request's head, or the part of its path that may be one (`/ping/KEY`)."""
+    """Who asks, never empty: the credential in the head, or the part of the path that may be one (`/ping/KEY`)."""
     found = next((value for name, value in request.headers if name in CREDENTIALS and value), "")
-    return str(found) or "/".join(request.path.split("/")[:3])
+    return str(found) or "/".join(request.path.split("/")[:3]) or "/"
 
 
 def has_head(data: bytes) -> bool:

@@ -272,6 +272,7 @@ def test_what_failed_before_its_answer_began_may_be_answered_otherwise_and_not_a
         ("/p/CODE", "COOKIE", "", "/p/CODE"),
         ("/ping/KEY/backup/start", "HOST", "h", "/ping/KEY"),
         ("*", "HOST", "h", "*"),
+        ("", "HOST", "h", "/"),  # `GET http://h`: without a client it would wait for its turn again and again
     ],
 )
 def test_a_client_is_known_by_its_credential_in_the_head_or_in_the_path(path, name, value, client):
