@@ -160,6 +160,8 @@ def test_the_role_is_changed_on_the_page(service, owner, receiver):
     owner.post(f"/app/devices/{device['id']}", {"when": "600"})
     assert listed(service)[0]["afterS"] == 600 and "What nothing else has after 10 min" in channels(owner)
     assert owner.post(f"/app/devices/{device['id']}", {"when": "5"}).status_code == 422
+    page = owner.refused(f"/app/devices/{device['id']}", {"when": "60", "quietHours": "x"})
+    assert page.html.count('value="60" selected') == 1  # the forms for new channels keep their own
 
 
 def test_without_a_mail_server_the_page_says_who_sets_it(make_service, moved_clock):
