@@ -84,7 +84,7 @@ def deliver(content: Content, idempotency_key: str | None, picture: bytes | None
     return {"ok": True, "notification": _shown(sent.notification)}, sent.replayed
 
 
-def _shown(notification: Recorded) -> Payload:
+def _shown(notification: Recorded | Entry) -> Payload:
     """A notification as it is answered."""
     content, status, created_at = notification.content, notification.status, notification.created_at
     return as_answered(notification.id, status, created_at, content.title, content.body, content.given, _image_of)
@@ -345,7 +345,7 @@ def _cursor(seq: int | str) -> str:
 
 
 def _detail(entry: Entry) -> Payload:
-    detail = _shown(Recorded(*entry[:5])) | _alarm(stored_alarms.find(entry.seq), entry.content)
+    detail = _shown(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.delivered_as)]
     caller, other = current().caller, entry.replaced_by
     # a key that may only send must not learn of what others sent
