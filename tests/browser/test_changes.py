@@ -4,30 +4,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.accounts import OWNER
-from tests.support.browser import Phone, settle
+from tests.support.browser import OBSERVE, SHIFTS, Phone, jumps, settle
 from tests.support.full_site import PLAIN, SEARCHES, full_pages
 from tests.support.heartbeats import Pinged
 
-MOST_SHIFT = 0.02  # of the cumulative layout shift; 0.1 counts as good
 WIDTHS = (390, 1280)
 BYTES_PER_S = 8_000  # so slow that a page arrives in many parts
-OBSERVE = """
-self.shifts = [];
-new PerformanceObserver((list) => {
-  const named = (node) => `${node?.nodeName}.${node?.className} “${(node?.textContent ?? "").trim().slice(0, 30)}”`;
-  for (const one of list.getEntries()) {
-    if (!one.hadRecentInput) self.shifts.push([one.value, ...one.sources.map((source) => named(source.node))]);
-  }
-}).observe({ type: "layout-shift", buffered: true });
-"""
-# After two frames, all that was laid out before has been reported.
-SHIFTS = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(self.shifts))))"
-
-
-def jumps(page):
-    """The layout shifts of the page if they are too large."""
-    shifts = page.evaluate(SHIFTS)
-    return shifts if sum(value for value, *_ in shifts) >= MOST_SHIFT else []
 
 
 def observed(site, open_context, push_service, width, *cookies):
@@ -46,9 +28,9 @@ def page(phone):
     return phone.page
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_page_jumps_while_it_loads(full, open_context, push_service, width):
-    page = observed(full.site, open_context, push_service, width, full.cookie)
+def test_no_page_jumps_while_it_loads_on_a_phone(full, open_context, push_service):
+    """Whether one does on a large screen is seen in test_pages.py."""
+    page = observed(full.site, open_context, push_service, WIDTHS[0], full.cookie)
     addresses, found = full_pages(full), {}
     kinds = (
         "notification: long",

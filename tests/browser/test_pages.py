@@ -1,7 +1,7 @@
 """Every page in a real browser, on small and large screens, light and dark, with nothing on it and with everything.
 
 Each is measured for what a script can see: axe's rules, width, faint texts, small targets, what the navigation
-covers, the browser's own complaints; and what its first load weighs.
+covers, what jumps, the browser's own complaints; and what its first load weighs.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 import push
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
-from tests.support.browser import GROUND, Phone, listen, settle, state, until
+from tests.support.browser import GROUND, OBSERVE, Phone, jumps, listen, settle, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
 from tests.support.pages import PUBLIC
 from tests.support.server import ROOT
@@ -386,11 +386,14 @@ def test_the_pages_of_a_full_account_pass_the_layout_and_accessibility_checks(fu
     phone = Phone(full.site, open_context(), push_service, is_signed_in=False)
     phone.context.add_cookies([full.cookie])
     troubles, addresses, found = watch(phone.page), full_pages(full), {}
+    phone.page.add_init_script(OBSERVE)
     scales = Scales(phone.context)
     for name in PARTS[part]:
         answer = phone.page.goto(full.site.base + addresses[name])
+        settle(phone.page)
+        found[name] = [("1280", f"jumped while it loaded: {one}") for one in jumps(phone.page)]
         asked = None if name in ALIKE else LARGE
-        found[name] = scales.too_heavy(phone.page, answer) + measure(phone.page, troubles, asked=asked)
+        found[name] += scales.too_heavy(phone.page, answer) + measure(phone.page, troubles, asked=asked)
     must_be_sound(found)
 
 

@@ -145,6 +145,19 @@ FOCUSED = """
   return [label.trim(), isMarked && isThere];
 }
 """
+# Keeps the page's layout shifts.
+OBSERVE = """
+self.shifts = [];
+new PerformanceObserver((list) => {
+  const named = (node) => `${node?.nodeName}.${node?.className} “${(node?.textContent ?? "").trim().slice(0, 30)}”`;
+  for (const one of list.getEntries()) {
+    if (!one.hadRecentInput) self.shifts.push([one.value, ...one.sources.map((source) => named(source.node))]);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+# After two frames, all that was laid out before has been reported.
+SHIFTS = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(self.shifts))))"
+MOST_SHIFT = 0.02  # of the cumulative layout shift; 0.1 counts as good
 
 
 class Quiet(WSGIRequestHandler):
@@ -358,6 +371,12 @@ def listen(page):
 def state(page):
     """What the page says about this browser."""
     return page.locator("#push-state")
+
+
+def jumps(page):
+    """The layout shifts of the page if they are too large."""
+    shifts = page.evaluate(SHIFTS)
+    return shifts if sum(value for value, *_ in shifts) >= MOST_SHIFT else []
 
 
 def settle(page):
