@@ -21,9 +21,9 @@ def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
     """The body, status and headers that tell of a refusal or an unexpected exception."""
     headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
-        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        *others, last = sorted(headers.get("Allow", "").split(", "))
-        only = f"This address takes only {', '.join(others)}{' and ' * bool(others)}{last}." if headers else None
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))  # of a 405
+        headers = {"Allow": allowed} if allowed else {}
+        only = f"This address takes only {' and '.join(allowed.rsplit(', ', 1))}." if allowed else None
         refused = Refused(error.code if error.code and error.code in CODES else 400, only)
     elif isinstance(error, Refused):
         refused = error

@@ -96,7 +96,7 @@ def test_switched_off_they_are_404(off, method, rule):
 
 def test_switched_off_a_405_names_only_the_methods_that_are_there(off):
     answer = off.request("DELETE", "/")
-    assert answer.status_code == 405 and set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD"}
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
 # --- what is logged -----------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def test_a_deleted_alerts_code_is_404_at_once(service, owner, hook, event_before
 def test_another_method_is_405_and_told_the_right_ones(service, owner, hook, method):
     answer = ask(service, hook.code, method=method)
     assert refusal(answer, 405) == "This address takes only GET, HEAD, POST and PUT."
-    assert {each.strip() for each in answer.headers["Allow"].split(",")} == {"GET", "HEAD", "POST", "PUT"}
+    assert answer.headers["Allow"] == "GET, HEAD, POST, PUT"  # in this order, whatever process answers
     assert owner.listed() == []
 
 
