@@ -123,7 +123,8 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
 
 def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
     """The page, however large it is, and the rows on it."""
-    limit, before, term = _limit(fields), _before(fields), optional_text(fields, "search") or ""
+    limit = min(_whole_number(fields, "limit", "of at least 1") or DEFAULT_LISTED, MAX_LISTED)
+    before, term = _before(fields), optional_text(fields, "search") or ""
     if len(term) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
     caller = current().caller
@@ -162,7 +163,8 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
 
     Also whether it did not wait, because enough others do.
     """
-    wait_s, caller = _wait_s(fields), current().caller
+    wait_s = _whole_number(fields, "wait", f"of seconds from 1 to {MAX_WAIT_S}", MAX_WAIT_S)
+    caller = current().caller
     if wait_s and caller.scope == READ:
         raise Refused(404, api_keys.NOT_ALLOWED[READ])
     entry, is_early = _entry(notification_id), False
@@ -304,25 +306,16 @@ def healthz() -> tuple[Payload, int]:
 # --- reading requests ---------------------------------------------------------------------------------------
 
 
-def _limit(fields: Mapping[str, Any]) -> int:
-    value = fields.get("limit")
+def _whole_number(fields: Mapping[str, Any], name: str, allowed: str, most: int = 10**9) -> int | None:
+    """The number in this field, None if there is none; `Refused` (400) unless it is from 1 to `most`."""
+    value = fields.get(name)
     if value in (None, ""):
-        return DEFAULT_LISTED
+        return None
     match = WHOLE_NUMBER.fullmatch(str(value))
-    if match is None:
-        raise Refused(400, "limit must be a whole number of at least 1.")
-    return min(int(match[1][:9]), MAX_LISTED)  # nine digits are far beyond it
-
-
-def _wait_s(fields: Mapping[str, Any]) -> int:
-    """For how many seconds the request may wait; 0 if it does not say."""
-    value = fields.get("wait")
-    if value in (None, ""):
-        return 0
-    match = WHOLE_NUMBER.fullmatch(str(value))
-    if match is None or len(match[1]) > 2 or int(match[1]) > MAX_WAIT_S:
-        raise Refused(400, f"wait must be a whole number of seconds from 1 to {MAX_WAIT_S}.")
-    return int(match[1])
+    number = int(match[1][:9]) if match else 0  # nine digits are far beyond the limits
+    if not 1 <= number <= most:
+        raise Refused(400, f"{name} must be a whole number {allowed}.")
+    return number
 
 
 def _before(fields: Mapping[str, Any]) -> int:
