@@ -9,7 +9,7 @@ import json
 import math
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from wire.errors import Refused
@@ -30,6 +30,7 @@ NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
 NUMBER = r"-?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?"
 HIGH, LOW = (rf"\\u[dD][{digits}][0-9a-fA-F]{{2}}" for digits in ("89abAB", "c-fC-F"))  # surrogates
 UNSTORABLE = re.compile(rf"\\u0000|{HIGH}(?!{LOW})|(?<!{HIGH}){LOW}")  # in a text without escaped backslashes
+HIDDEN = "\ud800\ud800"  # for an escaped backslash; no text that was decoded has it
 
 # All that can be wrong in JSON that the decoder takes, or in what it has read before it stops.
 TOKEN = re.compile(
@@ -48,10 +49,6 @@ KINDS |= dict.fromkeys((int, float, Number), "a number")
 
 class NotAnObject(Refused):
     """The body is JSON but not an object."""
-
-
-class _Unusable(Exception):
-    """The decoder met a value that Python accepts as JSON and we do not."""
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
@@ -104,21 +101,17 @@ def _has_great_number(text: str) -> bool:
 
 
 def _is_storable(text: str) -> bool:
-    return "\\u" not in text or next(_unstorable(text), None) is None
+    return "\\u" not in text or _unstorable(text) is None
 
 
-def _unstorable(text: str) -> Iterator[re.Match[str]]:
-    """The escapes of JSON that cannot be stored: NUL and lone surrogates."""
-    return UNSTORABLE.finditer(text.replace(r"\\", "  "))
+def _unstorable(text: str) -> re.Match[str] | None:
+    """The first escape of JSON that cannot be stored: NUL or a lone surrogate."""
+    return UNSTORABLE.search(text.replace(r"\\", HIDDEN))
 
 
 def _made_storable(text: str) -> str:
     """The text with U+FFFD for escapes that cannot be stored; its length stays, so that places are right."""
-    parts, start = list[str](), 0
-    for found in _unstorable(text):
-        parts += text[start : found.start()], r"\ufffd"
-        start = found.end()
-    return "".join([*parts, text[start:]])
+    return UNSTORABLE.sub(r"\\ufffd", text.replace(r"\\", HIDDEN)).replace(HIDDEN, r"\\")
 
 
 def _value(text: str, decoder: json.JSONDecoder) -> Any:
@@ -126,7 +119,7 @@ def _value(text: str, decoder: json.JSONDecoder) -> Any:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise Refused(400, _fault_within(text[: error.pos]) or _syntax_sentence(error)) from None
-    except (_Unusable, ValueError, RecursionError):  # the second: an integer that is too long for Python
+    except (ValueError, RecursionError):  # a constant, an integer that is too long for Python, or nesting
         raise Refused(400, _first_fault(text)) from None
     if fault := _fault_within(text):
         raise Refused(400, fault)
@@ -157,7 +150,7 @@ def _syntax_sentence(error: json.JSONDecodeError) -> str:
 
 
 def _no_constant(_: str) -> float:
-    raise _Unusable
+    raise ValueError
 
 
 DECODER = json.JSONDecoder(parse_constant=_no_constant)
@@ -211,7 +204,7 @@ def _fault_of(token: re.Match[str]) -> str | None:
     if token.lastgroup == "constant":
         return f"{literal} is not a JSON number"
     if token.lastgroup == "string":
-        escape = next(_unstorable(literal), None)
+        escape = _unstorable(literal)
         kind = "NUL character" if escape and escape[0] == r"\u0000" else "lone surrogate"
         return f"a string with a {kind}" if escape else None
     if token.lastgroup != "number":
