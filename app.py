@@ -81,15 +81,12 @@ def admit(guard: Check, quota: Check, scopes: frozenset[str] = frozenset(), take
     A response from the guard or the quota replaces the handler's. Routes with a guard but no quota leave the size to
     the guard, because the size that a page accepts depends on who is signed in.
     """
-    if not guard:
-        request_body.check_size()
-        return None
-    answer = guard()
+    answer = guard() if guard else None
     if quota and answer is None:
         answer = quota()
     if scopes:
         guards.check_scope(scopes)
-    if quota and answer is None and not takes_files:
+    if answer is None and not takes_files and (quota or not guard):
         request_body.check_size()
     return answer
 
