@@ -18,20 +18,15 @@ from settings.file import Line, read_file
 from settings.variables import SettingError as SettingError  # raised by `load`
 from settings.variables import Variable, between, http_address, http_origin, matching, redis_address
 from store.database import ServerUrl
+from wire.validation import either
 
 VERSION = "1.0.0"
 MIN_SECRET_CHARACTERS = 16
 SHORT_SECRET = f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
 OWN_FILE = Path(__file__).parent / ".env"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-FLAG = {"0": False, "1": True}.__getitem__
-
-
-def _on_or_off(value: str) -> bool:
-    return {"on": True, "off": False}[value.lower()]
-
+FLAG = {"0": False, "1": True}
+LOG_LEVELS = {level: level for level in ("debug", "info", "warning", "error", "critical")}
 
 # An address with unencoded characters in the user's part is refused: its password might be shown with the address.
 POSTGRESQL = re.compile(r"postgres(ql)?://([^/?#@\s]*@)?[^/?#@\s]*(/[^/?#@\s]*)?(\?[^#@\s]*)?")
@@ -60,12 +55,6 @@ def _readable_file(value: str) -> str:
         raise ValueError from None
 
 
-def _log_level(value: str) -> str:
-    if value.lower() not in ("debug", "info", "warning", "error", "critical"):
-        raise ValueError
-    return value.lower()
-
-
 def _variable(name: str, default: str | None, parse: Callable[[str], Any], takes: str, secret: bool = False) -> Any:
     """A field of `Settings` that holds the value of this variable."""
     return field(repr=not secret, metadata={"variable": Variable(name, default, parse, takes, secret)})
@@ -73,6 +62,11 @@ def _variable(name: str, default: str | None, parse: Callable[[str], Any], takes
 
 def _number(name: str, default: str, low: int, high: int) -> Any:
     return _variable(name, default, between(low, high), f"a whole number from {low} to {high}")
+
+
+def _choice(name: str, default: str, meanings: Mapping[str, Any]) -> Any:
+    """One of these words, in capital letters or not."""
+    return _variable(name, default, lambda value: meanings[value.lower()], either(meanings))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +87,7 @@ class Settings:
     redis_url: str | None = _variable(
         "REDIS_URL", None, redis_address, "redis://host:port or rediss://name:password@host:port", secret=True
     )
-    redis_tls_verify: bool = _variable("REDIS_TLS_VERIFY", "1", FLAG, "0 or 1")
+    redis_tls_verify: bool = _choice("REDIS_TLS_VERIFY", "1", FLAG)
     workers: int = _number("WEB_CONCURRENCY", "1", 1, 64)
     threads: int = _number("THREADS", "32", 1, 1024)
     secret_key: str | None = _variable("SECRET_KEY", None, str, "any text", secret=True)
@@ -110,15 +104,15 @@ class Settings:
         "METRICS_TOKEN", None, matching(r"[!-~]{16,}"), "at least 16 visible ASCII characters", secret=True
     )
     max_body_bytes: int = _number("MAX_BODY_BYTES", "1048576", 1024, 2**30)
-    compatibility: bool = _variable("COMPATIBILITY", "on", _on_or_off, "on or off")  # ntfy's, Gotify's addresses
+    compatibility: bool = _choice("COMPATIBILITY", "on", {"on": True, "off": False})  # ntfy's, Gotify's addresses
     heartbeat_url: str | None = _variable(
         "HEARTBEAT_URL", None, http_address, "an http or https address", secret=True
     )
-    log_level: str = _variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical")
+    log_level: str = _choice("LOG_LEVEL", "info", LOG_LEVELS)
     first_account: str | None = _variable(
         "FIRST_ACCOUNT", None, matching(r"[!-?A-~]{1,64}@[!-?A-~]{1,180}"), "the e-mail address of the first account"
     )
-    print_setup_link: bool = _variable("PRINT_SETUP_LINK", "0", FLAG, "0 or 1")
+    print_setup_link: bool = _choice("PRINT_SETUP_LINK", "0", FLAG)
     providers: Mapping[str, Any]
     wipes_disk: bool  # the platform does so at each restart, and the database is there
     file: Path | None  # the settings file, if there is one
