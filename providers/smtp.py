@@ -1,7 +1,7 @@
 """One mail to one address through the operator's SMTP server (libcurl), within a time, and what its answers mean.
 
-The password goes over an encrypted connection alone, to a server whose certificate is trusted, unless that is on this
-machine. Must not know what is mailed.
+The password goes over an encrypted connection alone, and a mail over one if that is offered, to a server whose
+certificate is trusted, unless that is on this machine. Must not know what is mailed.
 """
 
 import re
@@ -17,12 +17,13 @@ THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 MAX_KEPT_LINES = 100  # of a server's answers
 SIGN_IN, LAST_WAY = "AUTH=PLAIN;AUTH=LOGIN", "AUTH=CRAM-MD5"  # the last one fails where passwords are kept as hashes
 OFFER = re.compile(rb"250[ -]AUTH\b", re.I)  # of a sign-in, in the answer to EHLO
+ENCRYPTION = re.compile(rb"250[ -]STARTTLS\b", re.I)  # the offer of it there
 WORDS = re.compile(r"[0-9. -]*(?P<words>[A-Za-z][A-Za-z ,'-]{2,80})")
-COMMAND_REFUSED, NOT_SIGNED_IN = 55, 67  # libcurl's codes; 55 is also that of a connection that was lost
+COMMAND_REFUSED, NOT_ENCRYPTED, NOT_SIGNED_IN = 55, 64, 67  # libcurl's codes; 55 is also that of a lost connection
 REFUSED = (8, 9, COMMAND_REFUSED)  # of these, the server's answer says why
 CONFIGURATION = {
     60: "The mail server could not be reached: its certificate is not trusted.",
-    64: "The mail server offers no encryption (STARTTLS), so the password was not sent. Check SMTP_URL.",
+    NOT_ENCRYPTED: "The mail server does not encrypt the connection (STARTTLS), so nothing was sent. Check SMTP_URL.",
 }
 
 
@@ -35,6 +36,7 @@ class SmtpServer(NamedTuple):
     user: str
     password: str
     sender: Address = Address()
+    may_be_clear: bool = False  # because it offers no encryption, and there is no password
 
 
 def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float, sign_in: str = SIGN_IN) -> Answer:
@@ -59,6 +61,8 @@ def send(server: SmtpServer, to: str | None, message: bytes, timeout_s: float, s
     handle.close()
     if code == NOT_SIGNED_IN and status < 400 and sign_in == SIGN_IN:
         return send(server, to, message, timeout_s - took_s, LAST_WAY)
+    if code == NOT_ENCRYPTED and not server.user and not any(map(ENCRYPTION.match, said)):
+        return send(server._replace(may_be_clear=True), to, message, timeout_s - took_s)
     is_signed_in = not server.user or any(map(OFFER.match, said))  # without an offer, libcurl goes on
     if not is_signed_in and code == (0 if to is None else COMMAND_REFUSED):
         return _meaning(NOT_SIGNED_IN, 0, b"")
@@ -73,7 +77,7 @@ def _connection(server: SmtpServer, timeout_s: float) -> dict[int, Any]:
     host = f"[{server.host}]" if ":" in server.host else server.host
     options = {
         pycurl.URL: f"{'smtps' if server.is_tls else 'smtp'}://{host}:{server.port}/{server.sender.domain}",
-        pycurl.USE_SSL: pycurl.USESSL_ALL if server.user and not is_here else pycurl.USESSL_TRY,
+        pycurl.USE_SSL: pycurl.USESSL_TRY if is_here or server.may_be_clear else pycurl.USESSL_ALL,
         pycurl.CAINFO: ca_file(),
         pycurl.SSL_VERIFYPEER: not is_here,
         pycurl.SSL_VERIFYHOST: 0 if is_here else 2,

@@ -239,6 +239,9 @@ def test_a_password_is_not_sent_without_encryption_to_another_machine(mail_serve
     answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
     assert answer.outcome.value == "configuration" and "STARTTLS" in answer.error and not mail_server.passwords
     assert smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5).error is None  # none to lose
+    mail_server.offers, mail_server.behaves, mail_server.at = ("STARTTLS",), "454", "STARTTLS"
+    answer = smtp.send(settings(mail_server), ADDRESS, b"Subject: a\r\n\r\nb\r\n", 5)
+    assert answer.outcome.value == "configuration" and len(mail_server.got) == 1  # what is offered must work
     mail_server.behaves, mail_server.at = "421", "EHLO"
     answer = smtp.send(settings(mail_server, "u", "p"), ADDRESS, b"", 5)
     assert (answer.outcome.value, answer.error) == ("transient", "The mail server answered 421 (Not today).")

@@ -106,7 +106,8 @@ class _Session:
         self._say("EHLO", "250 8BITMIME")
 
     def _starttls(self, line):
-        self._say("STARTTLS", "220 Go on")
+        if self._say("STARTTLS", "220 Go on"):
+            return
         self.connected = self.service.context.wrap_socket(self.connected, server_side=True)
         self.lines = self.connected.makefile("rb")
 
