@@ -250,7 +250,7 @@ def test_a_device_is_removed_only_after_a_second_question(owner, browser):
     page = owner.page("/app/devices")
     (action,) = page.forms("/remove")
     asked = page.confirmation(action)
-    assert asked.startswith("Remove…") and "It gets no more notifications" in asked
+    assert asked.startswith("Remove Chrome on Linux…") and "It gets no more notifications" in asked
 
 
 def test_a_device_is_removed_by_its_button(service, owner, browser):
