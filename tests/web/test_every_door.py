@@ -6,6 +6,7 @@ import pytest
 
 from app import COMPATIBLE_ROUTES, ROUTES
 from core.plans import PLANS
+from models import ApiKey
 from tests.support.rows import each
 from web import guards, rate_limits
 
@@ -15,6 +16,7 @@ DOORS = [
     for route in ROUTES + COMPATIBLE_ROUTES
     if route.guard in KEYED
 ]
+BESIDE = [("GET", "/api/v1/unknown", None), ("PUT", "/api/v1/stats", None), ("HEAD", "/api/v1/stats", None)]
 LARGE = b" " * 2_049
 
 
@@ -44,11 +46,15 @@ def used_up(small):
     return small
 
 
-@each("method, path, route", DOORS)
-def test_beyond_the_limit_it_is_429_before_anything_of_the_request_is_looked_at(used_up, method, path, route):
+@each("method, path, route", [*DOORS, *BESIDE])
+def test_beyond_the_limit_it_is_429_before_anything_else_is_looked_at_but_it_uses_the_key(
+    used_up, moved_clock, method, path, route
+):
+    moved_clock.advance(0.001)
     answer = asked(used_up, method, path)
     assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (429, "0")
     assert answer.headers["Retry-After"] == ("3600" if path.endswith("/custom") else "60")
+    assert [key.last_used_at for key in ApiKey.of_account(1)] == [moved_clock.ms]
 
 
 @each("method, path, route", [door for door in DOORS if door[1] not in ("/x", "/x/x") or not door[2].takes_files])
@@ -57,7 +63,7 @@ def test_a_large_body_is_413_also_where_none_is_wanted(small, moved_clock, metho
     assert asked(small, method, path).status_code == 413
 
 
-@each("method, path, route", [door for door in DOORS if not door[1].endswith("/custom")])
+@each("method, path, route", [*(door for door in DOORS if not door[1].endswith("/custom")), *BESIDE])
 def test_each_request_counts_once_against_the_limit_of_its_key(small, moved_clock, method, path, route):
     moved_clock.advance(61)
     headers = asked(small, method, path).headers
