@@ -10,28 +10,17 @@ import app
 from tests.support.answers import error
 from tests.support.rows import each
 from tests.support.tables import NO_SUCH_TABLE, alter
+from wire import errors
 
 ROUTES = [(one.method, re.sub("<[^>]+>", "x", one.rule)) for one in app.ROUTES if one.rule.startswith("/api/v1/")]
 ROUTES += [("DELETE", "/api/v1/api-keys/generate")]  # as an id
 PATHS = sorted({path for _, path in ROUTES})
-UNKNOWN_PATHS = [
-    *("/api/v1/", "/api/v1/unknown", "/api/v1/stats/", "/api/v1/stats/more", "/api/v1//stats", "/api/v1/Stats"),
-    *("/api/v1/notifications/", "/api/v1/api-keys/a/b", "/api/v1/%00", "/api/v1/%ff", "/api/v1/😀"),
-]
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
-WRONG_METHODS = sorted(
-    {(method, path) for path in PATHS for method in METHODS}
-    - set(ROUTES)
-    - {("HEAD", path) for method, path in ROUTES if method == "GET"}
-)
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
 
 
-def assert_unauthorized(answer, method="GET"):
-    assert answer.status_code == 401, answer.data
+def assert_unauthorized(answer):
+    assert (answer.status_code, answer.json) == (401, error(401, "UNAUTHORIZED", errors.SENTENCES[401]))
     assert answer.headers.getlist("WWW-Authenticate") == ["Bearer"]
-    assert answer.content_type == "application/json"
-    if method != "HEAD":
-        assert answer.json == error(401, "UNAUTHORIZED") and type(answer.json["error"]) is str
 
 
 # The authorization header
@@ -100,28 +89,6 @@ def test_the_scheme_is_case_insensitive(service, owner, scheme):
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
 
 
-def test_every_401_is_the_same_byte_for_byte(service, owner):
-    forms = [f"Bearer {owner.key}0", "Bearer sk_test_" + "0" * 48, "Basic x", f"Bearer {owner.key[:-1]}"]
-    answers = {service.client.get("/api/v1/stats", headers={"Authorization": form}).data for form in forms}
-    assert len(answers) == 1
-
-
-# The order of checks: 401, 429, 413/400, 404
-
-
-@pytest.mark.parametrize(
-    "cases",
-    [
-        [(method, path, None) for method in METHODS for path in UNKNOWN_PATHS],
-        [(method, path, None) for method, path in WRONG_METHODS],
-    ],
-    ids=["404 for a path", "405"],
-)
-def test_401_comes_before_404_and_405(service, cases):
-    for method, path, data in cases:
-        assert_unauthorized(service.client.open(path, method=method, data=data), method)
-
-
 def test_413_comes_before_404(small):
     answer = small.request("POST", "/api/v1/unknown", data=b" " * 2_049)
     assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
@@ -134,7 +101,7 @@ def test_413_comes_before_404(small):
 def test_a_wrong_method_is_405_with_a_key_and_names_the_right_ones(owner, moved_clock, path):
     moved_clock.advance(61)  # a key's limit is 100 a minute
     right = {allowed for allowed, route in ROUTES if route == path}
-    for method in [wrong for wrong, route in WRONG_METHODS if route == path and wrong != "HEAD"]:
+    for method in [wrong for wrong in METHODS if wrong not in right]:
         answer = owner.request(method, path)
         assert (answer.status_code, answer.json) == (405, error(405, "VALIDATION_ERROR")), method
         told = answer.json["error"].removeprefix("This address takes only ").removesuffix(".")

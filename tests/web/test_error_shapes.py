@@ -23,6 +23,7 @@ NOWHERE = [
     *("/back.ups", "/größe", "/favicon.ico", "/gotify", "/%61pi", f"/{'t' * 65}", "/openapi.json/x", "/a%00"),
     *("/api/v1/stats/", "/api/v1/stats/more", "/api/v1//stats", "/api/v1/Stats", "/api/v1/%ff", "/api/v1/😀"),
 ]
+UNKNOWN_TO_REST = [path for path in NOWHERE if path.startswith("/api/v1/")]
 ONLY_READ = ["/api/v1/stats", "/docs", "/openapi.json", "/healthz", "/livez", "/metrics", "/app"]
 
 # Path, methods, and what a program with a key is answered; then a browser, a page's script, and a program once
@@ -77,7 +78,7 @@ ADDRESSES = [
     ("/message?token=x", ["POST"], "200", None, None, "404 rest"),  # with a key, a topic like any other
 ]
 WITHOUT_KEY = [
-    *((path, METHODS, "401 rest") for path in ("/api/v1/", "/api/v1/x", "/api/v1/stats", "/mcp")),
+    *((path, METHODS, "401 rest") for path in ("/mcp", "/api/v1/stats", *UNKNOWN_TO_REST)),
     ("/api/webhooks/custom", METHODS, "401 metrics"),
     *((path, ["POST", "PUT"], "401 ntfy") for path in ("/", "/backups", "/backups/x")),
     *((path, ["GET"], "401 ntfy") for path in ("/v1/account", "/backups/publish")),
