@@ -236,14 +236,14 @@ METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by whether t
 class Tool(NamedTuple):
     """A tool for assistants; `call` takes the arguments and answers like the REST API."""
 
-    title: str
     description: str
     call: Callable[[Payload], Payload]
-    operation: str  # of the REST API, whose answer it gives
+    operation: str  # of the REST API, whose answer it gives, and whose title it has unless it has one of its own
     own_arguments: Payload = {}
     required: tuple[str, ...] = ()
     scope: str = READ  # of the keys that may use it, beside those that may do everything; "" for any
     takes_the_same: bool = True  # whether it takes all that the operation takes, beside arguments of its own
+    own_title: str = ""
 
     @property
     def arguments(self) -> Payload:
@@ -253,11 +253,12 @@ class Tool(NamedTuple):
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
         only_reads = self.scope in (READ, "")
-        answered = api_docs.operation(self.operation)["good"][0]
+        operation = api_docs.operation(self.operation)
+        title = self.own_title or operation["summary"]
         hints = {"readOnlyHint": only_reads, "destructiveHint": False, "idempotentHint": only_reads}
         return {
             "name": name,
-            "title": self.title,
+            "title": title,
             "description": self.description,
             "inputSchema": {
                 "type": "object",
@@ -265,8 +266,8 @@ class Tool(NamedTuple):
                 "required": self.required,
                 "additionalProperties": False,
             },
-            "outputSchema": answered["content"]["application/json"]["schema"],
-            "annotations": {"title": self.title, **hints, "openWorldHint": self.scope == SEND},
+            "outputSchema": operation["good"][0]["content"]["application/json"]["schema"],
+            "annotations": {"title": title, **hints, "openWorldHint": self.scope == SEND},
         }
 
     def is_allowed(self) -> bool:
@@ -302,7 +303,6 @@ def _ask(fields: Payload) -> Payload:
 
 TOOLS = {
     "send_notification": Tool(
-        "Send a notification",
         "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
         " it, or it is in the history of an owner without devices; pending: being tried; held: comes at deliverAt;"
         " failed: no device took it.",
@@ -321,7 +321,6 @@ TOOLS = {
         SEND,
     ),
     "ask": Tool(
-        "Ask the owner",
         "Push a question with a button for each answer to the owner's devices. Returns the notification at once: call"
         " get_notification with its id and wait until it has answer. The owner may not see it: silence is never a"
         " yes.",
@@ -347,16 +346,15 @@ TOOLS = {
         ("question", "answers"),
         SEND,
         takes_the_same=False,
+        own_title="Ask the owner",
     ),
     "list_notifications": Tool(
-        "List or search notifications",
         "The history, newest first. Returns a page of notifications and pagination; go on with nextCursor until"
         " isDone: a page of long texts may be short, and with search also empty, before that.",
         rest.find_notifications,
         "listNotifications",
     ),
     "get_notification": Tool(
-        "Get a notification",
         "Returns one notification with its status on each device, why a push failed, what replaced it, whether it was"
         " acknowledged, and the owner's answer once there is one. With wait it returns when the owner has answered or"
         " acknowledged it, or after so many seconds: then call it again.",
@@ -367,7 +365,6 @@ TOOLS = {
         scope="",
     ),
     "mute": Tool(
-        "Mute",
         "Let everything, an alert, a key, a heartbeat or a rule not ring for a while, if the owner asked for it. What"
         " comes is held, and arrives as one digest at the end; urgent notifications ring all the same unless"
         " urgentPasses is false. list_alerts, list_api_keys and list_watches have the ids. Returns the mute with the"
@@ -376,16 +373,15 @@ TOOLS = {
         "createMute",
         required=("what",),
         scope=FULL,
+        own_title="Mute",
     ),
     "list_alerts": Tool(
-        "List alerts",
         "The alerts whose webhook addresses turn events of other programs into notifications. Returns for each its"
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: definitions.ALERTS.list_all(),
         "listAlerts",
     ),
     "list_watches": Tool(
-        "List watches",
         "What is watched. Heartbeats are jobs that are expected to ping: each with its state (new: never pinged; up;"
         " late; down; paused), when it pinged last and, when up or late, until when it is to ping. Rules on metrics"
         " are ok or firing.",
@@ -393,14 +389,12 @@ TOOLS = {
         "listWatches",
     ),
     "get_stats": Tool(
-        "Get statistics",
         "Returns how many notifications there were today, this month and ever, how many alerts there are, the plan"
         " and for how many days it keeps the history.",
         lambda _: rest.get_stats(),
         "getStats",
     ),
     "list_api_keys": Tool(
-        "List API keys",
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: rest.list_keys(),
         "listApiKeys",
