@@ -1,13 +1,13 @@
 """Connections that stay open for what is to come: all in one thread, beside those that answer requests.
 
 A request thread checks a request, answers with `HandOver`, and is free again: gunicorn's worker (gunicorn_worker.py)
-gives the connection to a `Hub`, whose thread begins with the first. Must not know what is streamed.
+gives the connection to a `Hub`, whose thread begins with the first and runs asyncio's loop, with a task for each
+connection. Must not know what is streamed.
 """
 
+import asyncio
 import contextlib
 import logging
-import os
-import selectors
 import socket
 import threading
 from collections import Counter, deque
@@ -21,12 +21,12 @@ from process.faults import log_fault
 MAX_STREAMS = 32
 MAX_STREAMS_OF_OWNER = 12
 MAX_STREAMS_OF_KEY = 4
-KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was written untaken
+KEEPALIVE_S = 45.0  # between two; also how long a client may leave a message untaken
 LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
-PAUSE_S = 0.002  # at least, between two rounds of writing; after a longer round as long as that took
 STOPPED_WITHIN_S = 2.0
-MESSAGES_AT_ONCE = 20  # of one connection before the others get their turn, with those that are not for it
+MESSAGES_AT_ONCE = 20  # of one connection, with those that are not for it; then the others have their turn
+PAUSE_S = 0.002  # of all streams, whenever one has written so many: threads that answer need the interpreter too
 READ_BYTES = 4_096
 MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 
@@ -65,11 +65,7 @@ class Source(Protocol):
 
 
 class Framing:
-    """How messages become bytes on the connection: as they are. What the client sends is ignored."""
-
-    def frame(self, message: bytes) -> bytes:
-        """The bytes of a message."""
-        return message
+    """What the client gets beside messages: nothing, and what it sends is ignored."""
 
     def received(self, data: bytes) -> bytes:
         """The answer to what the client sent; may raise `Ended`."""
@@ -101,7 +97,7 @@ class HandOver(Exception):
 
 
 class Stream:
-    """A connection and what is still to be written to it."""
+    """A connection, and its messages on their way to the client."""
 
     def __init__(
         self,
@@ -111,83 +107,84 @@ class Stream:
         fields: dict[str, object],
         framing: Framing | None = None,
     ) -> None:
-        self.connection, self.source, self.fields = connection, source, fields
+        self.connection, self.head, self.source, self.fields = connection, head, source, fields
         self.framing = framing or Framing()
-        self.out = bytearray(head)
-        self.message_ends = 0  # how many bytes of `out` the last message still has, and what is before it
-        self.begun_s = self.moved_s = clock.monotonic_s()
-        self.keepalive_s = self.begun_s + KEEPALIVE_S
+        self.stirred = asyncio.Event()  # there may be new messages
+        self.writing = asyncio.Lock()
+        self.begun_s = clock.monotonic_s()
         self.sent = self.messages = self.heard = 0
-        self.is_unfinished = False  # there is more, but the others have their turn
         connection.setblocking(False)
         with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
 
-    def fileno(self) -> int:
-        """For the selector."""
-        return self.connection.fileno()
+    async def serve(self, pause: Callable[[float], object], note: Callable[[], object]) -> None:
+        """Write messages and answer the client until one side ends; `note` is called after messages were taken."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._tell(pause, note))
+                tasks.create_task(self._listen())
+                tasks.create_task(self._show_life())
+        except* (Ended, OSError):
+            pass
+        except* Exception as faults:
+            log_fault("A stream failed", faults.exceptions[0])
 
-    def serve(self, now_s: float) -> None:
-        """Write a sign of life if it is time, and messages until the client takes no more; raises `OSError`."""
-        self._keep_alive(now_s)
-        self.is_unfinished = False
-        for _ in range(MESSAGES_AT_ONCE):
-            self._send(now_s)
-            if self.out or not self._add_message():
-                return
-        self.is_unfinished = True
+    async def _tell(self, pause: Callable[[float], object], note: Callable[[], object]) -> None:
+        await self._write(self.head)
+        while True:
+            self.stirred.clear()
+            for _ in range(MESSAGES_AT_ONCE):
+                if not await self._write_message():
+                    break
+            else:  # there are more, but others have their turn
+                self.stirred.set()
+                pause(PAUSE_S)
+                await asyncio.sleep(0)
+            note()
+            await self.stirred.wait()
 
-    def _add_message(self) -> bool:
+    async def _write_message(self) -> bool:
+        """Write the next message if it is for the client; whether there was one."""
         try:
             message = self.source.next()
         except Ended:
-            raise Ended(self.framing.end()) from None
+            await self._write(self.framing.end())
+            raise
         if message:
-            self.out += self.framing.frame(message)
-            self.message_ends = len(self.out)
+            await self._write(message)
+            self.messages += 1
+            self.source.taken()
         return message is not None
 
-    def _send(self, now_s: float) -> None:
-        while self.out:
+    async def _listen(self) -> None:
+        """Answer what the client says, until it ends or says too much."""
+        while data := await asyncio.get_running_loop().sock_recv(self.connection, READ_BYTES):
+            self.heard += len(data)
+            if self.heard > MAX_HEARD_BYTES:
+                break
             try:
-                taken = self.connection.send(self.out)
-            except BlockingIOError:
-                return
-            del self.out[:taken]
-            self.sent, self.moved_s = self.sent + taken, now_s
-            if self.message_ends:
-                self.message_ends = max(0, self.message_ends - taken)
-                if not self.message_ends:
-                    self.messages += 1
-                    self.source.taken()
+                await self._write(self.framing.received(data))
+            except Ended as ended:
+                if not self.writing.locked():
+                    self.connection.send(ended.last)
+                break
+        raise Ended
 
-    def _keep_alive(self, now_s: float) -> None:
-        """Write a sign of life if it is time; raises `Ended` if the client has taken nothing for as long."""
-        if now_s >= self.keepalive_s:
-            if self.out and now_s - self.moved_s >= KEEPALIVE_S:
-                raise Ended
-            self.keepalive_s, self.heard = now_s + KEEPALIVE_S, 0
-            if not self.out:
-                self.out += self.framing.frame(self.source.keepalive())
+    async def _show_life(self) -> None:
+        while True:
+            await asyncio.sleep(KEEPALIVE_S)
+            self.heard = 0
+            await self._write(self.source.keepalive())
 
-    def read(self) -> None:
-        """Read what the client sent; raises `Ended` at its end, and `OSError`."""
-        try:
-            data = self.connection.recv(READ_BYTES)
-        except BlockingIOError:
-            return
-        self.heard += len(data)
-        if not data or self.heard > MAX_HEARD_BYTES:
-            raise Ended
-        self.out += self.framing.received(data)
-        if len(self.out) > READ_BYTES + self.message_ends:  # it asks for answers and takes none
-            raise Ended
+    async def _write(self, data: bytes) -> None:
+        """Write data; raises `OSError`, also if the client does not take it in time."""
+        async with self.writing, asyncio.timeout(KEEPALIVE_S):
+            await asyncio.get_running_loop().sock_sendall(self.connection, data)
+        self.sent += len(data)
 
-    def end(self, last: bytes) -> None:
+    def end(self) -> None:
         """Close the connection, and log the one line of this stream."""
         with contextlib.suppress(OSError):
-            if last and not self.out:
-                self.connection.send(last)
             self.connection.shutdown(socket.SHUT_RDWR)
         self.connection.close()
         ms = round((clock.monotonic_s() - self.begun_s) * 1000)
@@ -199,23 +196,21 @@ class Hub:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self.lock = threading.RLock()
-        self.arriving = deque[Stream]()
-        self.streams = list[Stream]()  # the oldest first; only the thread changes it
-        self.ended = list[Stream]()  # since the last round
-        self.thread: threading.Thread | None = None
-        self.selector: selectors.BaseSelector  # the thread's
+        self.lock = threading.Lock()
+        self.streams = list[Stream]()
+        self.ended = list[Source]()  # those of streams that have just ended
         self.woken = deque[int]()  # the owners that there are new messages for
+        self.stirred = asyncio.Event()  # there is something to do
         self.stopping = threading.Event()
-        self.worked_s = 0.0  # how long the last round took
-        self.wakes: tuple[int, int] | None = None  # a pipe, made with the thread: a fork must not share it
+        self.thread: threading.Thread | None = None
+        self.loop: asyncio.AbstractEventLoop  # the thread's, made with it: a fork must not share it
+        self.tasks = dict[Stream, asyncio.Task[None]]()  # the thread's, for each stream, the oldest first
 
     # --- called by other threads ---
 
     def has_room(self, source: Source) -> bool:
         """Whether there is room for another stream."""
-        with self.lock:
-            present = [stream.source for stream in (*self.streams, *self.arriving)]
+        present = [stream.source for stream in self.streams.copy()]
         of_keys = Counter(key for one in present for key in one.keys)
         of_owners = Counter(owner for one in present for owner in one.owners)
         is_full = len(present) >= MAX_STREAMS
@@ -227,141 +222,89 @@ class Hub:
         """Serve a stream from now on, or end it if others have taken the room since its request was checked."""
         with self.lock:
             if not self.has_room(stream.source):
-                return stream.end(b"")
-            self.arriving.append(stream)
+                return stream.end()
             if self.thread is None:
-                self.wakes = os.pipe()
-                os.set_blocking(self.wakes[1], False)
-                self.thread = threading.Thread(target=self._run, args=(self.wakes[0],), name="streams", daemon=True)
+                self.loop = asyncio.new_event_loop()
+                run = partial(self.loop.run_until_complete, self._run())
+                self.thread = threading.Thread(target=run, name="streams", daemon=True)
                 self.thread.start()
+            self.streams.append(stream)
+            self.loop.call_soon_threadsafe(self._begin, stream)
         for owner in stream.source.owners:
             self.wake(owner)
         return None
 
     def wake(self, owner: int) -> None:
         """Look at once for new messages for the streams of this owner. Without streams this costs nothing."""
-        if self.streams or self.arriving:
+        if self.streams:
             self.woken.append(owner)
-            self._wake_thread()
-
-    def _wake_thread(self) -> None:
-        if self.wakes:
-            with contextlib.suppress(BlockingIOError):  # it wakes up already
-                os.write(self.wakes[1], b"\0")
+            self.loop.call_soon_threadsafe(self.stirred.set)
 
     def stop(self) -> None:
         """End all streams soon; a signal's handler may call it, so it takes no lock."""
         self.stopping.set()
-        self._wake_thread()
+        if self.thread:
+            self.loop.call_soon_threadsafe(self.stirred.set)
 
     def finish(self) -> None:
         """End all streams, and wait until that is done."""
         self.stop()
-        if thread := self.thread:
-            thread.join(STOPPED_WITHIN_S)
+        if self.thread:
+            self.thread.join(STOPPED_WITHIN_S)
 
     # --- the thread ---
 
-    def _run(self, wakes: int) -> None:
-        with selectors.DefaultSelector() as self.selector:
-            self.selector.register(wakes, selectors.EVENT_READ)
-            looked_s = clock.monotonic_s()
-            while not self.stopping.is_set():
-                readable = self._wait(wakes)
-                self._admit()
-                for stream in readable:
-                    self._do(stream, stream.read)
-                began_s = clock.monotonic_s()
-                self._look_for_woken()
-                if began_s - looked_s >= LOOKED_EVERY_S:
-                    looked_s = began_s
-                    self._look(self.streams, is_woken=False)
-                self._write()
-                self.worked_s = clock.monotonic_s() - began_s
-                if not self.streams:
-                    self.feed.close()
-            for stream in [*self.streams, *self.arriving]:
-                self._end(stream)
+    async def _run(self) -> None:
+        looked_s = clock.monotonic_s()
+        while not self.stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOKED_EVERY_S if self.streams else None):
+                    await self.stirred.wait()
+            self.stirred.clear()
+            woken = {self.woken.popleft() for _ in range(len(self.woken))}
+            self._look([one for one in self.tasks if not woken.isdisjoint(one.source.owners)], is_woken=True)
+            if clock.monotonic_s() - looked_s >= LOOKED_EVERY_S:
+                looked_s = clock.monotonic_s()
+                self._look([*self.tasks], is_woken=False)
             self._settle()
-            self.feed.close()
-
-    def _wait(self, wakes: int) -> list[Stream]:
-        """Wait until there is something to do; returns the streams whose clients sent something."""
-        is_unfinished = any(stream.is_unfinished for stream in self.streams)
-        if is_unfinished:  # the threads that answer requests need the interpreter too
-            self.stopping.wait(max(PAUSE_S, self.worked_s))
-        pause_s = LOOKED_EVERY_S if self.streams or self.arriving else None
-        events = self.selector.select(0 if is_unfinished else pause_s)
-        ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
-        if wakes in ready:
-            os.read(wakes, 4_096)
-        return [one for one in ready if isinstance(one, Stream)]
-
-    def _admit(self) -> None:
-        """Take up new streams; of each key the oldest make room."""
-        while self.arriving:
-            with self.lock:
-                stream = self.arriving.popleft()
-                self.streams.append(stream)
-            self.selector.register(stream, selectors.EVENT_READ)
-            for key in stream.source.keys:
-                same = [one for one in self.streams if key in one.source.keys]
-                for oldest in same[:-MAX_STREAMS_OF_KEY]:
-                    self._end(oldest)
-
-    def _look_for_woken(self) -> None:
-        woken = set[int]()
-        while self.woken:
-            woken.add(self.woken.popleft())
-        if found := [stream for stream in self.streams if not woken.isdisjoint(stream.source.owners)]:
-            self._look(found, is_woken=True)
-
-    def _look(self, looked_at: list[Stream], is_woken: bool) -> None:
-        try:
-            over = self.feed.look([stream.source for stream in looked_at], is_woken)
-        except Exception as error:  # the database may answer again a second later
-            log_fault("What is new for the streams could not be read", error)
-            return
-        for stream in [one for one in looked_at if one.source in over]:
-            self._end(stream)
-
-    def _write(self) -> None:
-        now_s = clock.monotonic_s()
-        for stream in list(self.streams):
-            self._do(stream, partial(stream.serve, now_s))
-            if stream in self.streams:
-                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if stream.out else 0)
-                if self.selector.get_key(stream).events != wanted:
-                    self.selector.modify(stream, wanted)
+        for task in self.tasks.values():
+            task.cancel()
+        await asyncio.gather(*self.tasks.values(), return_exceptions=True)
         self._settle()
 
-    def _do(self, stream: Stream, work: Callable[[], object]) -> None:
-        """Do something with a stream, unless it has ended; it ends if that fails."""
-        if stream not in self.streams:
-            return
-        try:
-            work()
-        except Ended as ended:
-            self._end(stream, ended.last)
-        except OSError:
-            self._end(stream)
-        except Exception as error:
-            log_fault("A stream failed", error)
-            self._end(stream)
+    def _begin(self, stream: Stream) -> None:
+        """Serve a stream until it ends; of each of its keys the oldest makes room."""
+        task = self.tasks[stream] = self.loop.create_task(stream.serve(self.stopping.wait, self.stirred.set))
+        task.add_done_callback(lambda _: self._end(stream))
+        for key in stream.source.keys:
+            for oldest in [one for one in self.tasks if key in one.source.keys][:-MAX_STREAMS_OF_KEY]:
+                self.tasks[oldest].cancel()
 
-    def _end(self, stream: Stream, last: bytes = b"") -> None:
-        with self.lock:
-            if stream in self.streams:
-                self.streams.remove(stream)
-        with contextlib.suppress(KeyError, ValueError):
-            self.selector.unregister(stream)
-        stream.end(last)
-        self.ended.append(stream)
+    def _end(self, stream: Stream) -> None:
+        stream.end()
+        self.streams.remove(stream)
+        del self.tasks[stream]
+        self.ended.append(stream.source)
+        self.stirred.set()
+
+    def _look(self, streams: list[Stream], is_woken: bool) -> None:
+        """Find new messages for these streams, and end those whose source is over."""
+        over = list[Source]()
+        try:
+            over += self.feed.look([one.source for one in streams], is_woken) if streams else ()
+        except Exception as error:  # the database may answer again a second later
+            log_fault("What is new for the streams could not be read", error)
+        for stream in streams:
+            if stream.source in over:
+                self.tasks[stream].cancel()
+            stream.stirred.set()
 
     def _settle(self) -> None:
         """Write down what all streams have taken, also those that have just ended, once no client waits for it."""
         ended, self.ended = self.ended, []
         try:
-            self.feed.settle([stream.source for stream in [*ended, *self.streams]])
+            self.feed.settle([*ended, *(stream.source for stream in self.tasks)])
         except Exception as error:  # they stay as they are, and are written again when the client comes back
             log_fault("The receipts of a stream could not be written", error)
+        if not self.tasks:
+            self.feed.close()

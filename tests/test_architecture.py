@@ -314,7 +314,9 @@ def test_no_private_name_of_a_package_is_used():
         defined, used = set(DOCUMENTED), set()
         for node in nodes_of(path):
             match node:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    defined.add(name)
+                case ast.Name(id=name, ctx=ast.Store()):
                     defined.add(name)
                 case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
                     defined.add(name)

@@ -54,9 +54,10 @@ def stream_frames(topics: str) -> Response:
     asks = request.headers.get("Upgrade", "").lower() == "websocket" and websocket.is_key(key)
     if not asks or request.headers.get("Sec-WebSocket-Version") != websocket.VERSION:
         raise NtfyRefused(40016, "invalid request: client not using the websocket protocol")
-    source = _subscription(_asked(), lambda message: as_json(message).encode())
+    frames = websocket.WebSocket()
+    source = _subscription(_asked(), lambda message: frames.frame(as_json(message)))
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": websocket.accept(key)}
-    return Streaming(source, upgrade, 101, websocket.WebSocket())
+    return Streaming(source, upgrade, 101, frames)
 
 
 def stream(written: Format, topics: str) -> Response:

@@ -38,9 +38,9 @@ class WebSocket(Framing):
         self.frames = Connection(ConnectionType.SERVER)
         self.data_bytes = 0  # of the client's message so far
 
-    def frame(self, message: bytes) -> bytes:
+    def frame(self, message: str) -> bytes:
         """The message in a frame."""
-        return bytes(self.frames.send(TextMessage(message.decode())))
+        return bytes(self.frames.send(TextMessage(message)))
 
     def end(self) -> bytes:
         """The frame that closes."""

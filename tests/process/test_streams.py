@@ -1,10 +1,11 @@
 """Connections that stay open: one thread for all, room for so many, signs of life, and their ends."""
 
+import asyncio
 import socket
 
 import pytest
 
-from process import clock, streams
+from process import streams
 from process.streams import MAX_STREAMS, MESSAGES_AT_ONCE, Ended, Framing, Hub, Stream
 from tests.support.ntfy_app import GIVES_UP_S
 from tests.support.server import PATIENCE_S, wait_until
@@ -140,33 +141,18 @@ def test_without_streams_the_thread_holds_nothing_and_looks_for_nothing_until_th
         assert hub.thread.is_alive() and not hub.streams and hub.feed.looks == looks
 
 
-def test_a_sign_of_life_comes_when_nothing_else_does(connect, monkeypatch):
+def test_signs_of_life_come_when_nothing_else_does_and_often_enough_for_the_app(connect, monkeypatch):
+    assert streams.KEEPALIVE_S == 45 < GIVES_UP_S
     monkeypatch.setattr(streams, "KEEPALIVE_S", 0.02)
-    assert connect(Tape()).recv(6) == b"alive\n"
-
-
-def test_signs_of_life_come_often_enough_for_the_app(moved_clock):
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.setblocking(False)
-        stream = Stream(ours, b"", Tape(), {})
-        for _ in range(2):
-            for _ in range(1, 45):
-                moved_clock.advance(1)
-                stream.serve(clock.monotonic_s())
-                with pytest.raises(BlockingIOError):
-                    theirs.recv(100)
-            moved_clock.advance(1)
-            stream.serve(clock.monotonic_s())
-            assert theirs.recv(100) == b"alive\n"
-    assert streams.KEEPALIVE_S < GIVES_UP_S
+    client = connect(Tape())
+    assert client.recv(6) + client.recv(6) == b"alive\nalive\n"
 
 
 def test_a_client_that_takes_nothing_is_given_up(hub, connect, monkeypatch):
     monkeypatch.setattr(streams, "KEEPALIVE_S", 0.1)
     tape = Tape(*[b"x" * 100_000] * 1_000)
     client = connect(tape)
-    wait_until(lambda: not hub.streams and not hub.arriving)
+    wait_until(lambda: not hub.streams)
     assert tape.took < 1_000 and len(read_to_end(client)) < 100_000_000
 
 
@@ -175,20 +161,17 @@ def test_one_slow_client_does_not_keep_the_others_waiting(connect):
     assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
 
 
-def test_skipped_messages_count_towards_a_streams_turn(hub):
+def test_skipped_messages_count_towards_a_streams_turn():
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        stream = Stream(ours, b"head\n", Tape(*[b""] * (2 * MESSAGES_AT_ONCE), b"one\n"), {})
-        left = []
-        while not left or stream.is_unfinished:
-            stream.serve(clock.monotonic_s())
-            left.append(len(stream.source.messages))
-        assert left == [MESSAGES_AT_ONCE + 1, 1, 0] and theirs.recv(100) == b"head\none\n"
+    tape, left = Tape(*[b""] * (2 * MESSAGES_AT_ONCE), b"one\n"), []
+    stream = Stream(ours, b"head\n", tape, {})
+    asyncio.run(stream.serve(lambda _: left.append(len(tape.messages)), lambda: tape.messages or theirs.close()))
+    assert left == [MESSAGES_AT_ONCE + 1, 1] and tape.took == 1
 
 
 def test_the_end_of_the_client_is_the_end_of_the_stream(hub, connect):
     connect(Tape()).close()
-    wait_until(lambda: not hub.streams and not hub.arriving)
+    wait_until(lambda: not hub.streams)
 
 
 def test_a_clients_data_is_answered_and_may_end_the_stream(hub, connect):
