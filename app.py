@@ -11,6 +11,7 @@ from typing import Any
 
 import flask
 from flask import Flask, Request
+from flask.json.provider import DefaultJSONProvider
 from werkzeug.routing import MapAdapter
 
 import cli
@@ -56,8 +57,8 @@ from web import (
     webhooks,
 )
 from web.context import current
-from web.door import Door, answered
-from web.json_answers import CompactJson
+from web.door import Door, Found
+from web.json_answers import JsonAnswer
 from web.long_requests import check_crowd, takes_long
 from web.routing import (
     Check,
@@ -247,7 +248,6 @@ _opening = threading.Lock()
 class Application(Flask):
     """The service, which opens its database with the first request, so that importing this module creates no file."""
 
-    json_provider_class = CompactJson
     is_open = False
     door = Door(route for route in ROUTES if is_for_programs(route))
     streams = streams.hub  # gunicorn's worker ends them when it stops
@@ -270,11 +270,23 @@ class Application(Flask):
             found = self.door.find(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
             if found is None:
                 return super().wsgi_app(environ, start_response)
-            handler = self.view_functions[found.route.endpoint]
-            return responses.completed(answered(found, handler, _admit, refusals.answer))(environ, start_response)
+            return responses.completed(self._answered(found))(environ, start_response)
         finally:
             context.end(begun)
             database.give_back()
+
+    def _answered(self, found: Found) -> Any:
+        """The response of guard, quota or handler, or to what they raise."""
+        route, variables = found
+        current().variables = variables
+        try:
+            returned = _admit(route)
+            if returned is None:
+                returned = self.view_functions[route.endpoint](**variables)
+        except Exception as error:
+            returned = refusals.answer(error)
+        value, *more = returned if isinstance(returned, tuple) else (returned,)
+        return JsonAnswer(value, *more) if isinstance(value, dict) else value
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """As Flask's, but an Upgrade header leads to the same routes: Werkzeug would look for WebSocket routes."""
@@ -320,6 +332,9 @@ def create_app(settings: config.Settings | None = None) -> Application:
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
     app.config["SETTINGS"] = settings = settings or config.load()
+    app.json = json = DefaultJSONProvider(app)
+    json.compact, json.ensure_ascii, json.sort_keys = True, False, False
+    app.jinja_env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     dashboard.page.install(app)
     app.session_interface = guards.PageSessions()
     rate_limits.configure(app)

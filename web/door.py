@@ -5,11 +5,9 @@ A route is found in two dictionaries, its handler returns a dictionary, and the 
 """
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from web.context import current
-from web.json_answers import JsonAnswer
 from web.routing import Route
 
 SIMPLE = re.compile(r"[0-9A-Za-z-]+")  # a value that is no address of its own and is not encoded
@@ -50,21 +48,3 @@ class Door:
             return None
         route, variable = open_ended
         return Found(route, {variable: last})
-
-
-def answered(
-    found: Found,
-    handler: Callable[..., Any],
-    admit: Callable[[Route], Any],
-    refused: Callable[[Exception], tuple[Any, int, dict[str, str]]],
-) -> Any:
-    """The response of guard, quota or handler, or to what they raise."""
-    current().variables = found.variables
-    try:
-        returned = admit(found.route)
-        if returned is None:
-            returned = handler(**found.variables)
-    except Exception as error:
-        returned = refused(error)
-    value, *more = returned if isinstance(returned, tuple) else (returned,)
-    return JsonAnswer(value, *more) if isinstance(value, dict) else value

@@ -1,11 +1,9 @@
-"""Answers in JSON: how Flask encodes and sends what a handler returns. Must not know any handler."""
+"""Answers in JSON to requests that Flask does not answer. Must not know any handler."""
 
 from http import HTTPStatus
 from typing import Any
 
-from flask.json.provider import DefaultJSONProvider
-
-from wire.json_text import as_json, json_bytes
+from wire.json_text import json_bytes
 
 STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
@@ -27,11 +25,3 @@ class JsonAnswer:
         """Answer the request of `environ`."""
         start_response(STATUS_LINES[self.status_code], self.headers)
         return [self.body]
-
-
-class CompactJson(DefaultJSONProvider):
-    """Encodes responses and a page's data compactly: keys in their own order, no ASCII escapes, no spaces."""
-
-    def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """Encode with the encoder that everything else uses, whatever Flask or Jinja ask for."""
-        return as_json(obj)

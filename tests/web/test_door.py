@@ -3,13 +3,13 @@
 from contextlib import suppress
 
 import pytest
-from flask import Flask, has_app_context, has_request_context
+from flask import has_app_context, has_request_context
 from werkzeug.test import EnvironBuilder
 
 from app import app
 from tests.support.rows import each
 from web.context import current
-from web.json_answers import CompactJson, JsonAnswer
+from web.json_answers import JsonAnswer
 
 CODES = ["aB3xY9z", "send", "new", "not-one", "5a2f1c04-7d1e-4c55-9d0b-0d1b2c3e4f50"]
 SENDING = "/api/v1/notifications/send"
@@ -48,12 +48,10 @@ def test_other_methods_and_paths_that_are_written_otherwise_are_left_to_flask(me
 
 @each("more", [(), (201,), ({"A": "b"},), (503, {"A": "b", "C": "d"})])
 def test_the_doors_json_answer_is_flasks(more):
-    flask = Flask(__name__)
-    flask.json = CompactJson(flask)
     value = {"ok": True, "text": "é \u2028 </script>", "number": 1.5, "none": None, "list": [1, {}]}
     environ = EnvironBuilder().get_environ()
-    with flask.test_request_context():
-        expected = sent(flask.make_response((value, *more) if more else value), environ)
+    with app.test_request_context():
+        expected = sent(app.make_response((value, *more) if more else value), environ)
     assert sent(JsonAnswer(value, *more), environ) == expected
 
 
