@@ -2,7 +2,8 @@
 
 Threads that share the interpreter by its lock alone switch in the middle of their work, after each system call, and
 have a commit each. With the baton each finishes what it does, and what is ready together is committed together. A
-thread may go on without the baton, beside the one that has it. Must not know how a connection is served.
+thread may go on without the baton, beside the one that has it. Clients take turns with their requests, so that one
+with many does not delay others. Must not know how a connection is served, nor what a request asks for.
 """
 
 import threading
@@ -11,11 +12,34 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from process.connections import Connection
-from process.turns import RoundRobin
 
 MAX_BEFORE = 24  # requests that go before a thread that lets others go first: each may need a thread of its own
 MAX_BESIDE = 8  # threads without the baton that query a server: more would wait for its connections, and for the GIL
+MAX_LONG = 2  # requests that take long at the same time, because they compete with all others for the GIL
+MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256  # such requests that wait for their turn
 LOOKED_EVERY = 12  # requests at most between two looks for new ones
+
+
+class RoundRobin:
+    """Connections that wait without a thread: clients take turns, each with its oldest."""
+
+    def __init__(self) -> None:
+        self.clients = dict[str, deque[Connection]]()  # the one whose turn is next is the first
+        self.number = 0  # of connections
+
+    def put(self, connection: Connection) -> None:
+        """Let a connection wait behind the others of its client."""
+        self.clients.setdefault(connection.client, deque()).append(connection)
+        self.number += 1
+
+    def take(self) -> Connection:
+        """The connection whose turn it is; the next turn is another client's. There must be one."""
+        client, connections = next(iter(self.clients.items()))
+        self.number -= 1
+        del self.clients[client]
+        if len(connections) > 1:
+            self.clients[client] = connections  # behind the other clients
+        return connections.popleft()
 
 
 class Waiting(NamedTuple):
@@ -41,6 +65,8 @@ class Baton:
         self.lock = threading.Lock()
         self.reported = deque[int]()
         self.requests = RoundRobin()
+        self.long = set[Connection]()  # whose requests take long, and have their turn
+        self.waiting = RoundRobin()  # for such a turn
         self.left = 0  # how many requests to begin before the next look
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
         self.behind = deque[Waiting]()  # those that let others go first, in their order
@@ -112,6 +138,35 @@ class Baton:
             if self.holder == own and len(self.beside) < MAX_BESIDE:
                 self.beside.add(own)
                 self._pass()
+
+    def begin_long(self, connection: Connection) -> bool:
+        """Go on without the baton at a long request; if it must wait for its turn, False, and it is put then."""
+        with self.lock:
+            if connection not in self.long and len(self.long) >= MAX_LONG:  # a turn is free only if none waits
+                self.waiting.put(connection)
+                return False
+            self.long.add(connection)
+        self.pass_on()
+        return True
+
+    def is_crowded(self, connection: Connection) -> bool:
+        """Whether too many connections wait already for such a turn, of this client or in all."""
+        with self.lock:
+            of_client = len(self.waiting.clients.get(connection.client, ()))
+            is_crowded = of_client >= MAX_WAITING_OF_CLIENT or self.waiting.number >= MAX_WAITING
+            return is_crowded and connection not in self.long
+
+    def end_long(self, connection: Connection) -> None:
+        """End the connection's turn with a long request, if it has one: the next gets it."""
+        if connection not in self.long:
+            return
+        with self.lock:
+            self.long.remove(connection)
+            if not self.waiting.number:
+                return
+            following = self.waiting.take()
+            self.long.add(following)
+        self.put(following)
 
     def take_away(self) -> None:
         """Pass the baton on, if its holder has worked on the same piece since the last call."""

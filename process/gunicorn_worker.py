@@ -25,7 +25,6 @@ from process.connections import MAX_READ_BYTES, READ_S, WRITE_S, Connection
 from process.http_messages import MAX_HEAD, Answer, Incoming, client_of, environ_of, has_head, is_too_long
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
-from process.turns import LongTurns
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 ACCEPTED_AT_ONCE = 100
@@ -38,7 +37,7 @@ TOO_LARGE_HEAD = f"The request's head is too large: at most {MAX_HEAD:,} bytes, 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
 
-# What a connection waits for (`Connection.state`); it is empty while a thread, the baton or `LongTurns` has it.
+# What a connection waits for (`Connection.state`); it is empty while a thread or the baton has it.
 SILENT = "its first request"
 IDLE = "another request"
 UNFINISHED = "the rest of a request"
@@ -54,7 +53,6 @@ class ThreadedWorker(Worker):
         super().__init__(*args, **kwargs)
         self.connections = set[Connection]()  # all that are open
         self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
-        self.long = LongTurns(lambda connection: self.baton.put(connection))
         self.listeners = dict[int, socket.socket]()
         self.is_full = False  # whether listeners are left alone, for lack of room
         self.threads = 0  # how many there are
@@ -192,7 +190,7 @@ class ThreadedWorker(Worker):
 
     def _await(self, connection: Connection, state: str, ends_s: float) -> None:
         """Let the connection wait without a thread or turn, until the poller reports it or its time is over."""
-        self.long.end(connection)
+        self.baton.end_long(connection)
         connection.state, connection.ends_s = state, ends_s
         fd = connection.fileno()
         self.waiting[fd] = connection
@@ -259,7 +257,7 @@ class ThreadedWorker(Worker):
     def _leave(self, connection: Connection) -> None:
         """Forget a connection that ends or is handed over; its turn and its place go to others."""
         self.connections.discard(connection)
-        self.long.end(connection)
+        self.baton.end_long(connection)
         self._accept_again()
 
     def _close(self, connection: Connection) -> None:
@@ -278,13 +276,7 @@ class ThreadedWorker(Worker):
         """Let others run, because this thread is about to wait: another thread, and another long request."""
         self.baton.pass_on()
         if connection := getattr(self.own, "connection", None):
-            self.long.end(connection)
-
-    def _begins_long(self, connection: Connection) -> bool:
-        """Go on without the baton at a long request, if it has its turn; else it waits for that without a thread."""
-        if has_turn := self.long.begin(connection):
-            self.baton.pass_on()
-        return has_turn
+            self.baton.end_long(connection)
 
     # --- one request ---
 
@@ -325,8 +317,8 @@ class ThreadedWorker(Worker):
         is_crowded = False
         if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
-            is_crowded = self.long.is_crowded(connection)
-            if not (is_crowded or self._begins_long(connection)):
+            is_crowded = self.baton.is_crowded(connection)
+            if not (is_crowded or self.baton.begin_long(connection)):
                 return None
         elif self.baton.work and not connection.client:
             connection.client = client_of(request)
@@ -369,7 +361,7 @@ class ThreadedWorker(Worker):
         try:
             is_flushed = connection.is_flushed()
             if is_flushed and not answer.is_closed:
-                if answer.parts and not self._begins_long(connection):
+                if answer.parts and not self.baton.begin_long(connection):
                     return None
                 if answer.write_parts():
                     self._end_answer(answer)
@@ -392,7 +384,7 @@ class ThreadedWorker(Worker):
         if not (answer.is_keep_alive and answer.is_whole):
             return self._close(connection)
         if connection.rest:
-            self.long.end(connection)
+            self.baton.end_long(connection)
             return self.baton.put(connection)
         connection.client = ""
         return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)

@@ -12,7 +12,7 @@ READING = re.compile(
 
 
 def takes_long(method: str, path: str) -> bool:
-    """Whether the request may read much: the server answers only a few of these at once (`process/turns.py`)."""
+    """Whether the request may read much: the server answers only a few of these at once (`process/baton.py`)."""
     path = unquote(path) if "%" in path else path
     if method in ("GET", "HEAD"):
         return READING.fullmatch(path) is not None

@@ -251,12 +251,12 @@ def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
     desk.worker.wsgi.takes_long = lambda method, path: path == "/long"
     for client in desk.clients[:4]:
         client.sendall(REQUEST.replace(b"/ ", b"/long "))
-    wait_until(lambda: len(desk.begun) == 2 and desk.worker.long.waiting.number == 2)
+    wait_until(lambda: len(desk.begun) == 2 and desk.worker.baton.waiting.number == 2)
     desk.clients[4].sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 3)
     desk.held.set()
     assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
-    wait_until(lambda: not desk.worker.long.running)
+    wait_until(lambda: not desk.worker.baton.long)
 
 
 def test_a_download_that_goes_on_after_a_pause_waits_for_its_turn(desk):
@@ -276,7 +276,7 @@ def test_a_download_that_goes_on_after_a_pause_waits_for_its_turn(desk):
         client.sendall(REQUEST)
     wait_until(lambda: len(desk.begun) == 2)
     received = desk.clients[0].recv(2_000_000)
-    wait_until(lambda: desk.worker.long.waiting.number)
+    wait_until(lambda: desk.worker.baton.waiting.number)
     desk.held.set()
     while not received.endswith(b"\r\n0\r\n\r\n"):
         received += desk.clients[0].recv(2_000_000)
@@ -293,8 +293,8 @@ def test_a_long_request_before_which_enough_others_wait_is_left_to_the_applicati
 
     application.takes_long = lambda method, path: True
     desk.worker.wsgi = application
-    monkeypatch.setattr(desk.worker.long, "is_crowded", lambda connection: not seen)
-    monkeypatch.setattr(desk.worker.long, "begin", lambda connection: bool(seen))
+    monkeypatch.setattr(desk.worker.baton, "is_crowded", lambda connection: not seen)
+    monkeypatch.setattr(desk.worker.baton, "begin_long", lambda connection: bool(seen))
     desk.clients[0].settimeout(PATIENCE_S)
     for _ in range(2):
         desk.clients[0].sendall(REQUEST)
