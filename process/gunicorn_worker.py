@@ -177,9 +177,7 @@ class ThreadedWorker(Worker):
             self.poller.watch(fd)
         elif listener := self.listeners.get(fd):
             try:
-                for _ in range(ACCEPTED_AT_ONCE):
-                    if not self._accept(listener):
-                        break
+                self._accept(listener)
             except Exception as error:
                 if self.alive:  # else the main thread has closed the listener
                     self.log.error("A connection could not be accepted", exc_info=error)
@@ -205,25 +203,22 @@ class ThreadedWorker(Worker):
         fd = connection.fileno()
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
-    def _accept(self, listener: socket.socket) -> bool:
-        """Accept a connection, if one has come; without room, end one that has no request.
-
-        Returns whether there may be another one, without dropping one that has just come.
-        """
-        most: int = self.cfg.worker_connections
-        if len(self.connections) >= most and not self._make_room():
+    def _accept(self, listener: socket.socket) -> None:
+        """Accept connections that have come, as far as there is room, for which one without a request may end."""
+        room: int = self.cfg.worker_connections - len(self.connections)
+        if room <= 0 and not self._make_room():
             self.is_full = True
-            return False
-        try:
-            accepted, peer = listener.accept()
-        except OSError as error:
-            self.is_full = error.errno in NO_ROOM and not self._make_room()
-            return False
-        connection = Connection(accepted, peer)
-        connection.environ = environ_of(self.cfg, peer, listener.getsockname())
-        self.connections.add(connection)
-        self._await(connection, SILENT, clock.monotonic_s() + READ_S)
-        return len(self.connections) < most
+            return
+        for _ in range(min(max(room, 1), ACCEPTED_AT_ONCE)):
+            try:
+                accepted, peer = listener.accept()
+            except OSError as error:
+                self.is_full |= error.errno in NO_ROOM and not self._make_room()
+                return
+            connection = Connection(accepted, peer)
+            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+            self.connections.add(connection)
+            self._await(connection, SILENT, clock.monotonic_s() + READ_S)
 
     def _accept_again(self) -> None:
         """Accept connections, if only room was missing and there is some."""
