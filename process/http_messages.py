@@ -161,28 +161,29 @@ class Answer:
         self.head = b""  # still to be written
         self.is_begun = False
         self.is_keep_alive = False  # as its head says
-        self.length: int | None = None  # of the body, if it was announced
-        self.is_bodiless = self.is_chunked = False
+        self.is_chunked = False
+        self.left: float = 0  # how many bytes of the body may still be written; infinity if no length was announced
 
     def start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         """WSGI's start_response; raises `ValueError` for a header that would end its line."""
         if self.is_begun:
             raise exc_info[1] if exc_info else AssertionError("the answer has begun")
-        self.status, self.length, request = int(status[:3]), None, self.request
+        self.status, self.left, request = int(status[:3]), math.inf, self.request
         is_empty = self.status < 200 or self.status == 204
         fields, lines = "", 0
         for name, value in headers:
             if name.lower() == "content-length":
                 if is_empty:  # RFC 9110, 8.6
                     continue
-                self.length = int(value)
+                self.left = int(value)
             fields += f"{name}: {value}\r\n"
             lines += 1
         if fields.count("\n") != lines or fields.count("\r") != lines:
             raise ValueError("a header of the answer has more than one line")
-        self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
-        self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
-        can_tell = self.is_bodiless or self.is_chunked or self.length is not None
+        if is_empty or self.status == 304 or request.method == "HEAD":
+            self.left = 0
+        self.is_chunked = self.left == math.inf and request.version > (1, 0)
+        can_tell = self.is_chunked or self.left < math.inf
         # With a part of the body unread the connection will be closed, and a proxy must not use it again.
         self.is_keep_alive = self.may_keep_alive and can_tell and request.is_read and not self.connection.is_over
         major, minor = request.version
@@ -196,15 +197,16 @@ class Answer:
     @property
     def is_whole(self) -> bool:
         """Whether all that was announced was written."""
-        return self.is_bodiless or self.length is None or self.sent == self.length
+        return self.left in (0, math.inf)
 
     def write(self, data: bytes) -> None:
         """Write a part of the body, as far as there may be one."""
-        if self.is_bodiless or not data:
+        if len(data) > self.left:
+            data = data[: int(self.left)]
+        if not data:
             return
-        if self.length is not None:
-            data = data[: self.length - self.sent]
         self.sent += len(data)
+        self.left -= len(data)
         self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
 
     def write_parts(self) -> bool:
@@ -213,8 +215,7 @@ class Answer:
             self.parts = iter(self.body)
         for part in self.parts:
             self.write(part)
-            is_much = len(self.connection.unsent) > MAX_JOINED_BYTES and not self.is_whole
-            if self.length is None or is_much:
+            if self.left == math.inf or (self.left and len(self.connection.unsent) > MAX_JOINED_BYTES):
                 return False
         self._write(b"0\r\n\r\n" if self.is_chunked else b"")  # with the head, if there is no body
         return True
@@ -226,9 +227,8 @@ class Answer:
             body.close()
 
     def _write(self, data: bytes) -> None:
-        if not self.is_begun:
-            self.is_begun, data = True, self.head + data
-        self.connection.write(data)
+        self.connection.write(self.head + data)
+        self.is_begun, self.head = True, b""
 
 
 @lru_cache(maxsize=1)
