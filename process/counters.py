@@ -75,13 +75,12 @@ def share() -> None:
         return
     with _sharing:
         with _lock:
-            told, _counts = _counts, Counter()
-        numbers = _told(_redis, told)
+            told = _counts.copy()
+        if (shared := _told(_redis, told)) is None:
+            return
         with _lock:
-            if numbers is None:
-                _counts += told
-            else:
-                _shared = numbers
+            _counts -= told
+            _shared = shared
 
 
 def _told(redis: RedisClient, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
