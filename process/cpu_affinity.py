@@ -14,18 +14,17 @@ NAME = "pocketbell-core"
 MAX_ON_ONE_CORE = 16  # services that can tell that they share it
 
 _allowed = frozenset[int]()  # the cores allowed before the process chose one; empty if it did not
-_own = 0  # the core that it chose
 _claim: socket.socket | None = None  # must stay open as long as the process lives
 
 
 def keep_to_one() -> None:
     """Restrict this thread, and those that it starts, to one of the cores that the process may use."""
-    global _allowed, _own, _claim
+    global _allowed, _claim
     with suppress(OSError, AttributeError):  # not every system has affinity, or permits to change it
         allowed = frozenset(os.sched_getaffinity(0))
         own, claim = _free_core(sorted(allowed, reverse=True))
         os.sched_setaffinity(0, {own})
-        _allowed, _own, _claim = allowed, own, claim
+        _allowed, _claim = allowed, claim
 
 
 def _free_core(cores: list[int]) -> tuple[int, socket.socket | None]:
@@ -52,10 +51,11 @@ def any_of_them() -> Iterator[None]:
     if not _allowed:
         yield
         return
+    own = os.sched_getaffinity(0)
     with suppress(OSError):
         os.sched_setaffinity(0, _allowed)
     try:
         yield
     finally:
         with suppress(OSError):
-            os.sched_setaffinity(0, {_own})
+            os.sched_setaffinity(0, own)

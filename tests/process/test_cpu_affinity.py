@@ -68,7 +68,7 @@ def test_the_core_of_a_service_that_was_killed_is_free_at_once(start):
 
 @linux
 def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypatch):
-    for name in ("_allowed", "_own", "_claim"):
+    for name in ("_allowed", "_claim"):
         monkeypatch.setattr(cpu_affinity, name, getattr(cpu_affinity, name))
     seen = []
 
