@@ -309,14 +309,14 @@ class ThreadedWorker(Worker):
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
-        is_crowded = False
-        if self.wsgi.takes_long(request.method, request.path):
+        takes_long, has_waited = self.wsgi.takes_long(request.method, request.path), bool(connection.client)
+        if takes_long or (self.baton.work and not has_waited):
             connection.client = client_of(request)
-            is_crowded = self.baton.is_crowded(connection)
-            if not (is_crowded or self.baton.begin_long(connection)):
+        is_crowded = takes_long and self.baton.is_crowded(connection)
+        if takes_long and not is_crowded:
+            if not self.baton.begin_long(connection):
                 return None
-        elif self.baton.work and not connection.client:
-            connection.client = client_of(request)
+        elif self.baton.work and not has_waited:
             return self.baton.put(connection)
         return self._ask(connection, request, is_crowded)
 

@@ -363,7 +363,10 @@ def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the
         assert other.state == IDLE and len(serves.asked) == 4
 
 
-def test_clients_take_turns_however_many_requests_one_has_sent(serves):
+@pytest.mark.parametrize("is_crowded", [False, True], ids=["answered", "refused, as too many long ones wait"])
+def test_clients_take_turns_however_many_requests_one_has_sent(serves, is_crowded):
+    serves.wsgi.takes_long = lambda method, path: is_crowded
+    serves.baton.is_crowded = lambda connection: is_crowded
     pairs = [socket.socketpair() for _ in range(4)]
     for ours, _ in pairs:
         waits(serves, Connection(ours), IDLE)
