@@ -127,18 +127,13 @@ def header_text(name: str, value: str) -> str:
 
 
 def _decoded_words(match: re.Match[str]) -> str:
+    """What encoded words say; as they are if that cannot be read."""
     try:
-        return "".join(_decoded_word(*part) for part in decode_header(match[0]))
+        words = decode_header(match[0])
+        is_known = all(str(charset).lower() in CHARSETS for _, charset in words)
+        return "".join(text.decode(charset) for text, charset in words) if is_known else match[0]
     except (HeaderParseError, UnicodeError):
         return match[0]
-
-
-def _decoded_word(text: bytes | str, charset: str | None) -> str:
-    if isinstance(text, str):
-        return text
-    if charset is None or charset.lower() not in CHARSETS:
-        raise UnicodeError
-    return text.decode(charset)
 
 
 def authorization(value: str) -> str:
