@@ -292,9 +292,8 @@ def _ask(fields: Payload) -> Payload:
     for place, label in enumerate(texts):
         name = f"answers[{place}]"
         checked_length(required_text({name: label}, name), name, notification.MAX_LABEL_CHARACTERS)
-    timeout_s = fields.get("timeoutS")
-    timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
-    checked_seconds(timeout_s, "timeoutS", MIN_TIMEOUT_S, MAX_TIMEOUT_S)
+    sent = fields.get("timeoutS")
+    timeout_s = DEFAULT_TIMEOUT_S if sent is None else checked_seconds(sent, "timeoutS", MIN_TIMEOUT_S, MAX_TIMEOUT_S)
     actions = [{"label": label, "answer": label} for label in texts]
     expires_at = clock.now_ms() + timeout_s * 1000
     asked = {"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}

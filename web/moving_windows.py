@@ -39,6 +39,7 @@ class MovingWindows(Storage, MovingWindowSupport):
     """
 
     STORAGE_SCHEME = ["moving-windows"]
+    base_exceptions = MemoryError  # memory has none of its own
 
     def __init__(self, uri: str | None = None, **options: Any) -> None:
         super().__init__(uri, **options)
@@ -107,11 +108,6 @@ class MovingWindows(Storage, MovingWindowSupport):
         """Count `amount` hits unless that makes more than `limit` within `expiry` seconds."""
         (counted,) = self.count(((key, limit, expiry, amount),))
         return counted.refused is None
-
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        """The exceptions of the storage itself: memory has none."""
-        return MemoryError
 
     def reset(self) -> None:
         """Forget everything."""
