@@ -142,13 +142,9 @@ def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
     example = answer["content"]["application/json"]["example"]
     if "statusCode" in example:
         assert example["code"] == errors.CODES[example["statusCode"]]
-    specific = {"Ambiguous", "BadRequest", "TooLarge", "TooManyEvents", "Several"}
-    if "error" in example and name not in specific | {
-        "MetricsBadRequest",
-        "MetricsNotFound",
-        "MetricsTooLarge",
-        "MetricsTooManyRequests",
-    }:
+    specific = {"Ambiguous", "BadRequest", "TooLarge", "TooManyEvents", "Several", "MetricsTooManyRequests"}
+    specific |= {"MetricsBadRequest", "MetricsNotFound", "MetricsTooLarge"}
+    if "error" in example and name not in specific:
         assert example["error"] in errors.SENTENCES.values()
 
 

@@ -5,10 +5,6 @@ from tests.support.service import last
 from tests.support.webhooks import the_alert
 
 JSON = {"Content-Type": "application/json"}
-
-# The body
-
-
 NO_EVENTS = [b"", b" \n", b"{", b"[1", b"{}{}", b"<a/>", b'{"a": NaN}', b'{"a": "\xff"}', b"[" * 64 + b"]" * 64]
 NO_JSON = [b"//\n{}", b"nonsense", b"null", b"true", b"1", b'"title"', b"title=t", b"\x80"]
 
@@ -28,10 +24,10 @@ def test_a_refusal_repeats_nothing_of_the_body(hook):
         assert "secret" not in refusal(hook.post(data=data))
 
 
-CONTENT_TYPES = ["", "text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense", ";;;"]
-
-
-CONTENT_TYPES += ["multipart/form-data; boundary=x", "application/json; charset=latin-1"]
+CONTENT_TYPES = [
+    *("", "text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense", ";;;"),
+    *("multipart/form-data; boundary=x", "application/json; charset=latin-1"),
+]
 
 
 def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
