@@ -65,7 +65,5 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None
 
 def _page_headers(picture_origins: set[str]) -> Iterable[tuple[str, str]]:
     """The headers of a page, which may show pictures from these origins, too."""
-    if not picture_origins:
-        return PAGE_HEADERS.items()
     policy = PAGE_HEADERS[POLICY].replace(OWN_PICTURES, " ".join([OWN_PICTURES, *sorted(picture_origins)]))
     return {**PAGE_HEADERS, POLICY: policy}.items()
