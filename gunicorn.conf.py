@@ -155,6 +155,7 @@ def post_worker_init(worker):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
+    worker.sender_of = proxies.sender
     engine.make_way, engine.pass_on = worker.make_way, worker.baton.pass_on
     engine.let_others, engine.go_beside = worker.baton.let_others, worker.baton.go_beside
     long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered

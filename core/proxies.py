@@ -59,6 +59,14 @@ def client(peer: str, forwarded_for: str) -> Address | None:
     return address
 
 
+def sender(peer: str, forwarded_for: str) -> str:
+    """The key under which a client's requests are counted: its IPv4 address, or the /64 of its IPv6 address."""
+    address = client(peer, forwarded_for)
+    if address is None:
+        return "unknown"
+    return str(address) if address.version == 4 else f"{int(address) >> 64:x}/64"
+
+
 def note_peer(peer: str) -> None:
     """Count a peer that sent `X-Forwarded-For` without being listed; a job stores the most frequent one."""
     if not _is_listed(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):

@@ -2,7 +2,7 @@
 
 Threads that share the interpreter by its lock alone switch in the middle of their work, after each system call, and
 have a commit each. With the baton each finishes what it does, and what is ready together is committed together. A
-thread may go on without the baton, beside the one that has it. Clients take turns with their requests, so that one
+thread may go on without the baton, beside the one that has it. Senders take turns with their requests, so that one
 with many does not delay others. Must not know how a connection is served, nor what a request asks for.
 """
 
@@ -17,28 +17,33 @@ MAX_BEFORE = 24  # requests that go before a thread that lets others go first: e
 MAX_BESIDE = 8  # threads without the baton that query a server: more would wait for its connections, and for the GIL
 MAX_LONG = 2  # requests that take long at the same time, because they compete with all others for the GIL
 MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256  # such requests that wait for their turn
+MAX_BEYOND = 16  # of a sender that wait although there are `MAX_WAITING`: others' may not keep it out
 LOOKED_EVERY = 12  # requests at most between two looks for new ones
 
 
 class RoundRobin:
-    """Connections that wait without a thread: clients take turns, each with its oldest."""
+    """Connections that wait without a thread: senders take turns, each with its clients, these with their oldest."""
 
     def __init__(self) -> None:
-        self.clients = dict[str, deque[Connection]]()  # the one whose turn is next is the first
+        self.senders = dict[str, dict[str, deque[Connection]]]()  # in both, the one whose turn is next is the first
         self.number = 0  # of connections
 
     def put(self, connection: Connection) -> None:
         """Let a connection wait behind the others of its client."""
-        self.clients.setdefault(connection.client, deque()).append(connection)
+        clients = self.senders.setdefault(connection.sender, {})
+        clients.setdefault(connection.client, deque()).append(connection)
         self.number += 1
 
     def take(self) -> Connection:
-        """The connection whose turn it is; the next turn is another client's. There must be one."""
-        client, connections = next(iter(self.clients.items()))
+        """The connection whose turn it is; the next turn is another sender's. There must be one."""
+        sender, clients = next(iter(self.senders.items()))
+        client, connections = next(iter(clients.items()))
         self.number -= 1
-        del self.clients[client]
+        del self.senders[sender], clients[client]
         if len(connections) > 1:
-            self.clients[client] = connections  # behind the other clients
+            clients[client] = connections  # behind the sender's other clients
+        if clients:
+            self.senders[sender] = clients  # behind the other senders
         return connections.popleft()
 
 
@@ -53,9 +58,9 @@ class Waiting(NamedTuple):
 class Baton:
     """The baton, the work for its holder, and the threads that wait for it.
 
-    Work is what `look` reports, which is done first, and requests, whose clients take turns. `look` waits for
-    something to report, unless there are requests; `wake` ends its waiting. `start` starts a thread, which calls
-    `take` again and again; it returns False if there are enough.
+    Work is what `look` reports, which is done first, as are long requests that have their turn, and requests, whose
+    senders take turns. `look` waits for something to report, unless there are requests; `wake` ends its waiting.
+    `start` starts a thread, which calls `take` again and again; it returns False if there are enough.
     """
 
     def __init__(
@@ -63,7 +68,7 @@ class Baton:
     ) -> None:
         self.look, self.wake, self.start = look, wake, start
         self.lock = threading.Lock()
-        self.reported = deque[int]()
+        self.reported = deque[int | Connection]()
         self.requests = RoundRobin()
         self.long = set[Connection]()  # whose requests take long, and have their turn
         self.waiting = RoundRobin()  # for such a turn
@@ -152,8 +157,9 @@ class Baton:
     def is_crowded(self, connection: Connection) -> bool:
         """Whether too many connections wait already for such a turn, of this client or in all."""
         with self.lock:
-            of_client = len(self.waiting.clients.get(connection.client, ()))
-            is_crowded = of_client >= MAX_WAITING_OF_CLIENT or self.waiting.number >= MAX_WAITING
+            clients = self.waiting.senders.get(connection.sender, {})
+            is_full = self.waiting.number >= MAX_WAITING and sum(map(len, clients.values())) >= MAX_BEYOND
+            is_crowded = is_full or len(clients.get(connection.client, ())) >= MAX_WAITING_OF_CLIENT
             return is_crowded and connection not in self.long
 
     def end_long(self, connection: Connection) -> None:
@@ -166,7 +172,9 @@ class Baton:
                 return
             following = self.waiting.take()
             self.long.add(following)
-        self.put(following)
+            self.reported.append(following)  # not behind its client's other requests: the next one waits for its end
+            if self.is_looking:
+                self.wake()
 
     def take_away(self) -> None:
         """Pass the baton on, if its holder has worked on the same piece since the last call."""
@@ -178,7 +186,7 @@ class Baton:
     def _next(self) -> int | Connection | None:
         """The next piece of work, or None if it is time to look for more."""
         if self.reported:
-            piece: int | Connection = self.reported.popleft()
+            piece = self.reported.popleft()
         elif self.requests.number and self.left:
             piece = self.requests.take()
             self.left -= 1

@@ -32,7 +32,7 @@ class Connection(socket.socket, Unreader):
         socket.socket.__init__(self, accepted.family, accepted.type, accepted.proto, accepted.detach())
         Unreader.__init__(self)
         self.peer = peer
-        self.client = ""  # who sent the request, once that has waited or waits for its turn
+        self.sender = self.client = ""  # from where and who, once the request has waited or waits for its turn
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
         self.answer: Any = None  # the answer that is being written
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request

@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
@@ -60,6 +61,7 @@ class ThreadedWorker(Worker):
         self.is_over = False
         self.ends_s = math.inf  # when connections without a request end, because the worker stops
         self.wsgi: Any = None  # until it is loaded
+        self.sender_of: Callable[[str, str], str] = lambda peer, forwarded_for: peer  # behind a proxy: its client
 
     def init_process(self) -> None:
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
@@ -312,6 +314,7 @@ class ThreadedWorker(Worker):
         takes_long, has_waited = self.wsgi.takes_long(request.method, request.path), bool(connection.client)
         if takes_long or (self.baton.work and not has_waited):
             connection.client = client_of(request)
+            connection.sender = self.sender_of(connection.peer[0], http_messages.forwarded_for(request))
         is_crowded = takes_long and self.baton.is_crowded(connection)
         if takes_long and not is_crowded:
             if not self.baton.begin_long(connection):

@@ -118,6 +118,11 @@ def client_of(request: Incoming) -> str:
     return str(found) or "/".join(request.path.split("/")[:3]) or "/"
 
 
+def forwarded_for(request: Incoming) -> str:
+    """For whom proxies sent the request, as they say; empty if none does."""
+    return ",".join(value for name, value in request.headers if name == "X-FORWARDED-FOR")
+
+
 def has_head(data: bytes) -> bool:
     """Whether a request's head is whole, or the parser can say what is wrong with it, or it is too long."""
     return b"\r\n\r\n" in data or is_too_long(data) or data.count(b"\n") > data.count(b"\r\n")

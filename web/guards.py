@@ -191,21 +191,18 @@ OF_KEYS = (api_key, ntfy_key, gotify_key, topic)  # guards that admit API keys
 
 
 def sender() -> str:
-    """The key under which a client's requests are counted: its IPv4 address, or the /64 of its IPv6 address."""
-    address = _client()
-    if address is None:
-        return "unknown"
-    return str(address) if address.version == 4 else f"{int(address) >> 64:x}/64"
+    """The key under which a client's requests are counted."""
+    return proxies.sender(*_peer_and_before())
 
 
 def client_address() -> str:
     """The client's address, for people to read."""
-    return str(_client() or "an unknown address")
+    return str(proxies.client(*_peer_and_before()) or "an unknown address")
 
 
-def _client() -> proxies.Address | None:
+def _peer_and_before() -> tuple[str, str]:
     environ = current().environ
-    return proxies.client(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
+    return environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
 
 
 def origin() -> str:

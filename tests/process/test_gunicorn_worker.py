@@ -363,8 +363,10 @@ def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the
         assert other.state == IDLE and len(serves.asked) == 4
 
 
+@pytest.mark.parametrize("field", [b"Cookie: ", b"X-Forwarded-For: "])
 @pytest.mark.parametrize("is_crowded", [False, True], ids=["answered", "refused, as too many long ones wait"])
-def test_clients_take_turns_however_many_requests_one_has_sent(serves, is_crowded):
+def test_clients_take_turns_however_many_requests_one_has_sent(serves, is_crowded, field):
+    serves.sender_of = lambda peer, forwarded_for: forwarded_for
     serves.wsgi.takes_long = lambda method, path: is_crowded
     serves.baton.is_crowded = lambda connection: is_crowded
     pairs = [socket.socketpair() for _ in range(4)]
@@ -372,7 +374,7 @@ def test_clients_take_turns_however_many_requests_one_has_sent(serves, is_crowde
         waits(serves, Connection(ours), IDLE)
     for _ in range(2):
         for (_, theirs), client in zip(pairs, (b"a", b"a", b"a", b"b"), strict=True):
-            theirs.sendall(SEND.replace(BODY, client * len(BODY)).replace(b"x", b"x\r\nCookie: " + client, 1))
+            theirs.sendall(SEND.replace(BODY, client * len(BODY)).replace(b"x", b"x\r\n" + field + client, 1))
         while len(serves.asked) < len(pairs):
             work(serves)
         assert [body[:1] for body in serves.asked] == [b"a", b"b", b"a", b"a"]

@@ -219,7 +219,7 @@ def test_what_is_ready_goes_before_a_thread_that_lets_others_go_first(monkeypatc
 class Numbered(int):
     """A request, with its client."""
 
-    client = "a"
+    sender = client = "a"
 
 
 def test_new_requests_are_looked_for_after_some_however_many_wait_by_the_thread_with_the_baton(monkeypatch):
