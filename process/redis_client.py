@@ -89,6 +89,8 @@ class RedisClient:
         with self._lock:
             is_news, self.is_away = not self.is_away, True
         if is_news:
+            for question in self._taken(0):  # those that came meanwhile need not wait as long as the first
+                question.answer.put(None)
             log.warning(f"Redis cannot be used: {_reason(error)}. This process counts by itself until it can.")
 
     # --- the thread that talks to Redis ---------------------------------------------------------------------

@@ -16,7 +16,7 @@ from process import redis_client
 from process.redis_client import RedisClient
 from tests.support.listener import listening
 from tests.support.redis_server import RedisServer
-from tests.support.server import ROOT, UNDELAYED_S, free_port, in_threads, join, wait_until
+from tests.support.server import PATIENCE_S, ROOT, UNDELAYED_S, free_port, in_threads, join, wait_until
 
 ECHO = "return ARGV[1]"
 WRITE = "return redis.call('INCR', KEYS[1])"
@@ -160,6 +160,16 @@ def test_many_threads_wait_for_a_silent_redis_at_the_same_time_and_not_one_after
         client = connect(f"redis://127.0.0.1:{listener.port}")
         _, seconds = within(lambda: join(in_threads(32, lambda _: client.run(ECHO, [], [1]))))
     assert seconds < 16 * redis_client.TIMEOUT_S
+
+
+def test_when_one_has_waited_for_a_silent_redis_those_that_came_later_wait_no_longer(connect, monkeypatch):
+    monkeypatch.setattr(RedisClient, "_serve", lambda client: None)
+    client = connect("redis://127.0.0.1")
+    monkeypatch.setattr(redis_client, "TIMEOUT_S", 10 * PATIENCE_S)
+    threads = in_threads(2, lambda _: client.run(ECHO, [], [1]))
+    wait_until(lambda: client._questions.qsize() == 2)
+    client._open_breaker(TimeoutError())
+    join(threads)
 
 
 def test_a_slowly_dripping_redis_gets_no_more_time_than_a_silent_one(connect):
