@@ -48,14 +48,9 @@ def state(link: PhoneLink | None, now: int) -> str:
     return link.state if link.expires_at > now or link.state in ("refused", "used") else "expired"
 
 
-def of_session(session_token: str) -> PhoneLink | None:
-    """The last code that the browser with this session made."""
-    return PhoneLink.of_session(sha256_of(session_token))
-
-
 def find(code: str, now: int) -> tuple[PhoneLink, int]:
     """The link of a code that a phone may use, and the seq of its account; `Refused` (404, 409) if there is none."""
-    link = PhoneLink.with_code(sha256_of(code))
+    link = PhoneLink.with_code(code)
     session = Session.find(link.session_hash, now) if link else None
     if link is None or session is None:
         raise Refused(404, "This code is not valid. Show a new one on your computer.")
@@ -79,17 +74,12 @@ def ask(code: str, name: str, address: str, now: int) -> str:
 
 def decide(session_token: str, account_seq: int, number: str, is_mine: bool, now: int) -> None:
     """Confirm or refuse the phone that asks with this browser's code; `Refused` (409) if none shows this number."""
-    link = of_session(session_token)
+    link = PhoneLink.of_session(session_token)
     if link is None or link.state != "asked" or not secrets.compare_digest(link.number.encode(), number.encode()):
         raise Refused(409, NOBODY_ASKS)
     with transaction(account_seq):
         if not PhoneLink.change(link, "confirmed" if is_mine else "refused", now, now + LIFE_MS):
             raise Refused(409, NOBODY_ASKS)
-
-
-def of_phone(secret: str) -> PhoneLink | None:
-    """The link that a phone with this secret asked with."""
-    return PhoneLink.of_phone(sha256_of(secret)) if secret else None
 
 
 def take(link: PhoneLink, now: int) -> Account | None:

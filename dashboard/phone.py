@@ -12,6 +12,7 @@ from dashboard.page import Page, Problem
 from models import Device
 from process import clock
 from store import notifications
+from store.sessions import PhoneLink
 from web import guards, rate_limits
 from web.context import current, request
 from wire.errors import Refused
@@ -28,7 +29,7 @@ WAITING = {"shown", "asked", "confirmed"}  # states that change without this bro
 
 def show_code() -> Page:
     """GET /app/devices/phone: the code, then the phone that asks with it, then the result."""
-    link, now, code = phone_links.of_session(guards.session_token()), clock.now_ms(), session.get(CODE, "")
+    link, now, code = PhoneLink.of_session(guards.session_token()), clock.now_ms(), session.get(CODE, "")
     state = phone_links.state(link, now)
     if link and state == "shown" and not phone_links.is_shown(link, code):
         state = "none"
@@ -68,7 +69,7 @@ def answer_phone() -> Page:
 
 def show_link(code: str) -> Page:
     """GET /app/phone/{code}: an explanation of the code, and the button that sends it."""
-    link, account = phone_links.of_phone(session.get(SECRET, "")), guards.session_account()
+    link, account = PhoneLink.of_phone(session.get(SECRET, "")), guards.session_account()
     if link and phone_links.is_shown(link, code):
         return redirect(ASKING_PAGE, 303)
     _, owner_seq = phone_links.find(code, clock.now_ms())
@@ -97,7 +98,7 @@ def send_typed_code() -> Page:
 
 def show_phone() -> Page:
     """GET /app/phone: the number to compare, until the computer has confirmed it; then it signs this browser in."""
-    link, now = phone_links.of_phone(session.get(SECRET, "")), clock.now_ms()
+    link, now = PhoneLink.of_phone(session.get(SECRET, "")), clock.now_ms()
     if link and (account := phone_links.take(link, now)):
         guards.begin_session(account)
         return redirect(READY_PAGE, 303)

@@ -2,7 +2,7 @@
 
 import peewee
 
-from models import Account, Model
+from models import Account, Model, sha256_of
 from store.database import AFTER_ALL
 from store.enabled import OF_ENABLED
 
@@ -109,19 +109,19 @@ class PhoneLink(Model):
         cls.create(session=session_hash, code_hash=code_hash, state="shown", expires_at=expires_at)
 
     @classmethod
-    def of_session(cls, session_hash: bytes) -> "PhoneLink | None":
-        """The last code that this session showed."""
-        return cls.first("session_hash = ?", session_hash)
+    def of_session(cls, session_token: str) -> "PhoneLink | None":
+        """The last code that the browser with this session showed."""
+        return cls.first("session_hash = ?", sha256_of(session_token))
 
     @classmethod
-    def with_code(cls, code_hash: bytes) -> "PhoneLink | None":
+    def with_code(cls, code: str) -> "PhoneLink | None":
         """The code's row, whatever its state."""
-        return cls.first("code_hash = ?", code_hash)
+        return cls.first("code_hash = ?", sha256_of(code))
 
     @classmethod
-    def of_phone(cls, phone_hash: bytes) -> "PhoneLink | None":
-        """The row of the code with which this phone asked."""
-        return cls.first("phone_hash = ?", phone_hash)
+    def of_phone(cls, secret: str) -> "PhoneLink | None":
+        """The row of the code with which the phone that keeps this secret asked."""
+        return cls.first("phone_hash = ?", sha256_of(secret))
 
     @classmethod
     def change(cls, link: "PhoneLink", state: str, now: int, expires_at: int, **values: str | bytes) -> bool:

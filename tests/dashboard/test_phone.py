@@ -190,7 +190,7 @@ def test_of_two_phones_that_send_a_code_at_once_only_the_first_is_asked_about(ow
 def test_of_two_simultaneous_requests_of_a_phone_one_signs_it_in(owner, phone, monkeypatch):
     confirmed(owner, phone)
     waiting, link = phone.with_cookie(phone.cookie), PhoneLink.get()
-    monkeypatch.setattr(phone_links, "of_phone", lambda _: link)
+    monkeypatch.setattr(PhoneLink, "of_phone", lambda _: link)
     assert phone.get(ASKING_PAGE).location == READY_PAGE
     waiting.get(ASKING_PAGE)
     assert not waiting.is_signed_in and len(query(owner.service, "SELECT token_hash FROM session")) == 2

@@ -87,7 +87,7 @@ class Forms:
         with self.owner.client.session_transaction("/app/", base_url=self.owner.base_url) as kept:
             mine = kept["token"]
         phone_links.ask(phone_links.make_code(mine, account.seq, now), "Chrome on Android", "192.0.2.7", now)
-        return phone_links.make_code(other, account.seq, now), PhoneLink.of_session(sha256_of(mine)).number
+        return phone_links.make_code(other, account.seq, now), PhoneLink.of_session(mine).number
 
     def content(self, rule):
         if rule == "/app/devices":
