@@ -14,10 +14,9 @@ import psycopg
 from store.engine import DatabaseRefused, ServerUrl
 from store.postgresql_connection import OUR_LOCKS, SERVICE, Connection, connected, patiently_connected
 
-LOOKS = 120  # before it gives up, half a second apart
-LOOKS_EVERY_S = 0.5
-LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to end a closed connection
-LOOKS_AT_LEAVING_EVERY_S = 0.1
+LOOKS = 600  # before it gives up
+LOOKS_AT_LEAVING = 30  # the server needs a moment to end a closed connection
+LOOKS_EVERY_S = 0.1
 KEPT_EVERY_S = 5.0
 MISSES = 4  # in a row before the lock is lost: for ten seconds, a broken connection of our own may still hold it
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
@@ -30,34 +29,28 @@ log = logging.getLogger("pocketbell.database")
 _kept_open = list[Connection]()  # whose end would free the lock
 
 
-def _pause(for_s: float = LOOKS_EVERY_S) -> None:
-    threading.Event().wait(for_s)
+def _pause() -> None:
+    threading.Event().wait(LOOKS_EVERY_S)
 
 
-def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
+def take(url: ServerUrl, tell: Callable[[str], object]) -> None:
     """Take the lock for this process and its forks, or wait until the service that has it ends.
 
     `tell` is called with a sentence when there is one; raises `DatabaseRefused` after a minute.
     """
     waits = f"Another Pocketbell is using the database {url}: waiting for it to stop."
-    _wait_for_lock(url, TAKE, LOOKS, pause, lambda: tell(waits))
+    _wait_for_lock(url, TAKE, LOOKS, lambda: tell(waits))
 
 
-def claim(url: ServerUrl, pause: Callable[[], object] = lambda: _pause(LOOKS_AT_LEAVING_EVERY_S)) -> None:
+def claim(url: ServerUrl) -> None:
     """Take the lock; `DatabaseRefused` if anything of Pocketbell stays connected to the database.
 
     Services that count together with Redis take no lock, but are connected. What has just ended may still seem so.
     """
-    _wait_for_lock(url, TAKE_ALONE, LOOKS_AT_LEAVING, pause)
+    _wait_for_lock(url, TAKE_ALONE, LOOKS_AT_LEAVING)
 
 
-def _wait_for_lock(
-    url: ServerUrl,
-    statement: str,
-    looks: int,
-    pause: Callable[[], object],
-    tell: Callable[[], object] = lambda: None,
-) -> None:
+def _wait_for_lock(url: ServerUrl, statement: str, looks: int, tell: Callable[[], object] = lambda: None) -> None:
     """Keep the connection that takes the lock; tells after the first look that fails, and gives up after the last."""
     connection = patiently_connected(url)
     for look in range(looks):
@@ -68,7 +61,7 @@ def _wait_for_lock(
             return
         if not look:
             tell()
-        pause()
+        _pause()
     connection.close()
     raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
 

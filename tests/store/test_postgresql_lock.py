@@ -19,15 +19,16 @@ def lock(engine):
 
 
 def test_a_second_service_waits_and_then_stops_with_a_line(url, lock, monkeypatch):
-    monkeypatch.setattr(lock, "LOOKS", 3)
     told, pauses = [], []
+    monkeypatch.setattr(lock, "LOOKS", 3)
+    monkeypatch.setattr(lock, "_pause", lambda: pauses.append(1))
     lock.take(url, told.append)
     with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.take(url, told.append, lambda: pauses.append(1))
+        lock.take(url, told.append)
     assert (len(told), len(pauses)) == (1, 3) and "waiting" in told[0]
 
 
-def test_a_second_service_takes_the_lock_when_the_first_ends(url, lock):
+def test_a_second_service_takes_the_lock_when_the_first_ends(url, lock, monkeypatch):
     lock.take(url, print)
 
     def end_first():
@@ -36,7 +37,8 @@ def test_a_second_service_takes_the_lock_when_the_first_ends(url, lock):
         with servers.beside(url) as other:
             wait_until(lambda: not other.execute(locks).fetchone())
 
-    lock.take(url, lambda told: None, end_first)
+    monkeypatch.setattr(lock, "_pause", end_first)
+    lock.take(url, lambda told: None)
     assert len(lock._kept_open) == 1
 
 
@@ -54,17 +56,18 @@ def test_a_claim_waits_only_for_a_service_that_is_just_ending(url, lock, monkeyp
             with servers.beside(url) as other:
                 wait_until(lambda: not other.execute(ours).fetchone())
 
-    lock.claim(url, end)
+    monkeypatch.setattr(lock, "_pause", end)
+    lock.claim(url)
     assert (leaving, len(lock._kept_open)) == ([], 1)
     with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.claim(url, end)
+        lock.claim(url)
 
 
 def test_a_claim_whose_connection_is_lost_is_made_on_another(url, lock, monkeypatch):
     lost = [lock.connected(url)]
     servers.end_connections(url)
     monkeypatch.setattr(lock, "patiently_connected", lambda url: lost.pop() if lost else lock.connected(url))
-    lock.claim(url, lambda: None)
+    lock.claim(url)
     assert len(lock._kept_open) == 1 and not lock._kept_open[0].closed
 
 
@@ -76,8 +79,9 @@ def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(url, l
         servers.end_connections(url)
         assert lock.is_held(url)
 
+    monkeypatch.setattr(lock, "_pause", start_anew)
     with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.take(url, print, start_anew)
+        lock.take(url, print)
 
 
 def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_has_it(url, lock):
