@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from store.database import THESE, database, peewee, run, run_later, transaction
 from store.engine import EVERYBODY
-from store.rows import Query, change_row, columns, counting, new_id, remove_row
+from store.rows import Change, Query, change_row, columns, counting, new_id
 
 
 def sha256_of(secret: str) -> bytes:
@@ -227,9 +227,16 @@ class Alert(Model):
     image_template = peewee.TextField(null=True)
     has_mute_button = peewee.IntegerField(default=0)
 
-    count, change, remove = counting("alert"), _change, partial(remove_row, "alert")  # its notifications stay
-    NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
-    PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
+    count, change = counting("alert"), _change
+    remove = Change("DELETE FROM alert WHERE seq = ?")  # its notifications stay
+    # Count an event that made a notification then.
+    note_event = Change(
+        "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
+    ).later
+    # Make an active alert inactive as of then, unless it was switched on again since it was at that time.
+    pause = Change(
+        "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
+    )
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Alert"]:
@@ -250,16 +257,6 @@ class Alert(Model):
     def add(cls, account_seq: int, settings: dict[str, Any], now: int) -> "Alert":
         """A new alert with these columns."""
         return cls.create(id=new_id(now), account=account_seq, created_at=now, switched_on_at=now, **settings)
-
-    @classmethod
-    def note_event(cls, seq: int, now: int) -> None:
-        """Count an event that made a notification."""
-        run_later(cls.NOTE_EVENT, (now, seq))
-
-    @classmethod
-    def pause(cls, seq: int, switched_on_at: int, now: int) -> bool:
-        """Make an active alert inactive; False when it was not active, or was switched on again since."""
-        return run(cls.PAUSE, (now, seq, switched_on_at)).rowcount > 0
 
 
 class ActiveDevice(NamedTuple):
@@ -311,6 +308,7 @@ class Device(Model):
 
     count, change = counting("device", "removed_at IS NULL"), _change
     NOTE_FETCHED = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
+    note_fetched = Change(NOTE_FETCHED)  # that it fetched its notifications
     NOTE_DELIVERED = f"{NOTE_FETCHED} AND token = ?"
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
     # The account's devices that are not removed, to push to.
@@ -379,11 +377,6 @@ class Device(Model):
             run_later(cls.NOTE_DELIVERED, (now, seq, token))
             return True
         return run(cls.NOTE_ERROR, (error, now, seq, token)).rowcount > 0
-
-    @classmethod
-    def note_fetched(cls, seq: int, now: int) -> None:
-        """Note that a device fetched its notifications."""
-        run(cls.NOTE_FETCHED, (now, seq))
 
     PURGEABLE = Query(
         int,

@@ -51,7 +51,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
     It counts for all who have it. The first time is kept; the background threads push "Acknowledged" to the other
     devices. Call in `copies.writing()`.
     """
-    for seq, owner_seq in copies.group([notification_seq]):
+    for seq, owner_seq in copies.group(seqs=[notification_seq]):
         by = None if owner_seq == account_seq else account_seq
         if stored.acknowledge(owner_seq, seq, device_seq, by, now):
             end_pushes(owner_seq, seq, "It was acknowledged before this device had it.", now)
@@ -78,7 +78,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
     """
     with copies.writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
         seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
-        stored.add_silent([one.seq for one in copies.group([seq])], now)
+        stored.add_silent([one.seq for one in copies.group(seqs=[seq])], now)
         acknowledge(account_seq, seq, None, now)
 
 
@@ -143,7 +143,7 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
         lease = now + LEASE_MS
         turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in stored.claim(alarms, lease)]
         over = [turn.seq for turn in turns if _is_over(turn, now)]
-        stored.end(over, "expired")
+        stored.end("expired", over)
     return [turn for turn in turns if turn.seq not in over]
 
 
@@ -211,7 +211,7 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
     is_made = bool(tried or turn.later)
     stored.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
-        stored.end([turn.seq], "expired")
+        stored.end("expired", [turn.seq])
 
 
 def _next_at(turn: _Turn, now: int) -> int:

@@ -91,12 +91,12 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
     """Take the first answer, which counts for all who have the notification; call in `copies.writing()`."""
     now = clock.now_ms()
-    if not buttons.put_first_answer(seq, position, device_seq, None, now):
+    if not buttons.put_first_answer(seq, position, now, device_seq, None):
         raise Refused(409, "This was already answered.")
     after_commit(long_poll.note_change)
-    group = copies.group([seq])
+    group = copies.group(seqs=[seq])
     for one in group:
-        buttons.put_first_answer(one.seq, position, device_seq, account_seq, now)  # its own has one already
+        buttons.put_first_answer(one.seq, position, now, device_seq, account_seq)  # its own has one already
         alarms.end_pushes(one.account_seq, one.seq, "It was answered before this device had it.", now)
     if content.acknowledge or len(group) > 1:  # a follower's copy may repeat where this one does not
         alarms.acknowledge(account_seq, seq, device_seq, now)

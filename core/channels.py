@@ -74,7 +74,7 @@ def fall_back(notification_seqs: Iterable[int], now: int) -> bool:
     `transaction()`, before the notifications are settled.
     """
     waiting = defaultdict[int, list[Waiting]](list)
-    for one in fallbacks.waiting(notification_seqs, now):
+    for one in fallbacks.waiting(now=now, seqs=list(notification_seqs)):
         waiting[one.notification_seq].append(one)
     chosen = [one for some in waiting.values() for one in _chosen(some, now)]
     over = [one for some in waiting.values() for one in some if one.is_over]

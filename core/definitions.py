@@ -51,7 +51,7 @@ class Kind:
     fields_of: Callable[[Any], Fields]  # as they are set, all of `checks` that it has
     make: Callable[[Account, Fields, int], Any]
     change: Callable[[int, str, Fields, int], Any]
-    remove: Callable[[int], None]  # the row with that seq
+    remove: Callable[[int], object]  # the row with that seq
 
     def checked(self, sent: Fields) -> Fields:
         """The fields of a request or file as they are saved; `Refused` (400) names the first wrong one."""

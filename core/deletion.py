@@ -60,7 +60,7 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
         what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"
         raise Refused(404, f'There is no {what} "{project_id}".')
     with transaction(account.seq):
-        metric_rules.begin_anew(account.seq, project_id, metric_id, clock.now_ms())
+        metric_rules.begin_anew(account=account.seq, project=project_id, metric=metric_id, now=clock.now_ms())
     return deleted
 
 
@@ -128,7 +128,7 @@ def _delete(account_seq: int, seqs: list[int]) -> None:
 
     A copy that neither repeats nor is held is its follower's own.
     """
-    copied = [(copy.account_seq, copy.seq) for copy in copies.waiting(seqs)]
+    copied = [(copy.account_seq, copy.seq) for copy in copies.waiting(seqs=seqs)]
     for_each_account([*copied, *((account_seq, seq) for seq in seqs)], _delete_rows)
 
 

@@ -118,7 +118,7 @@ def _record_and_attempt(
             raise Refused(429, f"{storage.MAX_PENDING:,} notifications are pending or to be sent later already.")
         notification = put(sender, content, found, pushed, now + LEASE_MS, now)
         if device_ids is not None and not pushed:
-            scheduled.choose_devices(notification.seq, device_ids)
+            scheduled.choose_devices(sorted(device_ids), notification.seq)
         if picture is not None:
             pictures.keep(sender, notification, picture)
         if len(accounts) > 1:
@@ -152,7 +152,7 @@ def deliver_event(
         if not alert.is_active:
             return None
         storage.check(alert.account_seq, found.stored_bytes)
-        Alert.note_event(alert.alert_seq, now)
+        Alert.note_event(now, alert.alert_seq)
         content = alarms.within_room(alert.account_seq, content).prefixed()
         if alert.has_mute_button:
             content = content._replace(actions=(*content.actions, buttons.MUTE))
@@ -231,7 +231,7 @@ def _settle(
                 after_commit(retries.batches.due.set)
             status = notifications.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
         if request:
-            idempotency_keys.note_answer(request.account_seq, request.key, status)
+            idempotency_keys.note_answer(status, request.account_seq, request.key)
     retries.leave_alone(left_alone)
     if not attempts:
         retries.batches.due.set()

@@ -58,9 +58,9 @@ def end_expired(now: int) -> bool:
 def _end(seqs: list[int], now: int) -> None:
     """Fail held notifications that have expired; call inside `transaction()`."""
     for seq in seqs:
-        notifications.release(seq, "failed", now)
+        notifications.release("failed", now, seq)
     held_notifications.remove(seqs)
-    alarms.end(seqs, "expired")
+    alarms.end("expired", seqs)
 
 
 def mutes_of(groups: list[HeldGroup]) -> list[Mute]:
@@ -107,7 +107,7 @@ def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) ->
     if len(seqs) == 1:
         (pushed,) = seqs
         found = chosen(found, scheduled.chosen_devices(pushed))
-        notifications.release(pushed, recording.first_status(found, priority), now)
+        notifications.release(recording.first_status(found, priority), now, pushed)
         held_notifications.remove(seqs)
     else:
         content = digest_of(seqs[:MAX_LINES], len(seqs), highest)._replace(hops=hops)

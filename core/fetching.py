@@ -51,7 +51,7 @@ def deliver_again(
     ntfy_wakeup.wake_later(notification_seq, fetched)
     for device in devices:
         if is_mailed(device.kind) and mail_limits.take(account_seq, device.seq, now):
-            deliveries.begin_anew(notification_seq, device, now)
+            deliveries.begin_anew(notification_seq, device.seq, now)
             after_commit(mails.batches.due.set)
 
 
@@ -62,5 +62,5 @@ def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> Non
             deliveries.answer(seq, device.seq, "delivered", None, None, now)
             count("pushes", device.kind, "delivered")
         for device in {device for device, _ in taken}:
-            Device.note_fetched(device.seq, now)
+            Device.note_fetched(now, device.seq)
         notifications.settle_all({seq for _, seq in taken})

@@ -57,7 +57,7 @@ def _follow_values(account_seq: int, rules: list[Watched], values: Sequence[Metr
     arrived = [rule for rule in rules if rule.metric_id in of_metric]
     expecting = [rule.seq for rule in arrived if rule.operator == SILENT and not rule.is_firing]
     if expecting:
-        metric_rules.expect(expecting, now)
+        metric_rules.expect(now, expecting)
     for rule in arrived:
         if rule.seq not in expecting and any(_may_change(rule, value) for value in of_metric[rule.metric_id]):
             _judge_on_arrival(account_seq, rule.seq, now)
@@ -85,7 +85,7 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
         raise
     except Exception as error:
         log_fault(UNJUDGED, error)
-        metric_rules.set_look_at(seq, now)
+        metric_rules.set_look_at(now, seq)
 
 
 # --- the time -----------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
         metric_rules.begin_firing(rule.seq, now)
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)
     else:
-        metric_rules.end_firing(rule.seq, now)
+        metric_rules.end_firing(now, rule.seq)
         lasted = durations.short(max(0, now - (rule.changed_at or now)) // 1000, 2)
         title = f"{name} is ok: {measured}" if measured else f"{name} is sent again"
         content = Content(title, f"{said} It fired for {lasted}.", priority=LOW_PRIORITY)

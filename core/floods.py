@@ -19,7 +19,7 @@ def pause(webhook: Webhook, requests: int) -> None:
     try:
         with transaction(webhook.account_seq):
             now = clock.now_ms()
-            if Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
+            if Alert.pause(now, webhook.alert_seq, webhook.switched_on_at):
                 recording.tell(webhook, Content(title, body), now)
     except WriteFailed as error:
         log_fault("The pause of a flooded alert could not be written", error)

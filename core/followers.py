@@ -75,7 +75,7 @@ def find_followed(account: Account, id_: str, now: int) -> Followed:
 def accept(account: Account, id_: str, now: int) -> Followed:
     """Accept an invitation; nothing happens the second time."""
     with transaction(find_followed(account, id_, now).account_seq, account.seq):
-        stored.accept(find_followed(account, id_, now).seq, account.seq)
+        stored.accept(account.seq, find_followed(account, id_, now).seq)
         return find_followed(account, id_, now)
 
 

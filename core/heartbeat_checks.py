@@ -64,7 +64,7 @@ def resume(account_seq: int, away_ms: int, now: int) -> None:
     for beat in heartbeats.of_account(account_seq):
         if beat.deadline_at is not None:
             expect(beat, now)
-    metric_rules.move([account_seq], away_ms, now, now)
+    metric_rules.move(accounts=[account_seq], gap=away_ms, back=now, now=now)
 
 
 def _next_deadline(beat: Beat, now: int) -> int:
@@ -215,7 +215,7 @@ def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
     for beat in heartbeats.expected():
         if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
             heartbeats.change_state(beat, *_moved(beat, gap_ms, now), now)
-    metric_rules.move(account_seqs, gap_ms, back_at, now)
+    metric_rules.move(accounts=account_seqs, gap=gap_ms, back=back_at, now=now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

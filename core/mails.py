@@ -112,7 +112,7 @@ def _note(mail: OwnMail, answer: Answer, now: int) -> None:
     if answer.outcome in (Outcome.DELIVERED, Outcome.REFUSED) or is_over:
         stored.remove(mail.seq)
     else:
-        stored.put_off(mail.seq, next_at)
+        stored.put_off(next_at, mail.seq)
 
 
 # --- letters ------------------------------------------------------------------------------------------------

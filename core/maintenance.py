@@ -30,8 +30,7 @@ def tell(watch: Beat | Rule, is_wrong: bool, content: Content) -> None:
     mutes = stored_mutes.of_account(watch.account_seq)
     if holding.is_maintained(watch.subject, mutes, now) or silent_changes.is_kept(*watch.subject):
         place, priority = (watch.account_seq, *watch.subject), content.priority or DEFAULT_PRIORITY
-        change = SilentChange(*place, not is_wrong, is_wrong, content.title, content.body, priority)
-        silent_changes.keep(change)
+        silent_changes.keep(*place, not is_wrong, is_wrong, content.title, content.body, priority)
     else:
         recording.tell(watch, _tagged(watch, content), now)
 

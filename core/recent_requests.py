@@ -82,7 +82,7 @@ def _write(taken: list[tuple[int, _Unwritten]]) -> None:
         return
     with transaction(*sorted({account_seq for _, (account_seq, _) in taken})):
         for alert_seq, (_, noted) in sorted(taken):
-            alert_events.put_requests(alert_seq, as_json(list(_with_kept(alert_seq, noted))))
+            alert_events.put_requests(as_json(list(_with_kept(alert_seq, noted))), alert_seq)
 
 
 def _note(alert_seq: int, account_seq: int, oldest_first: Iterable[Seen]) -> None:

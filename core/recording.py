@@ -80,7 +80,7 @@ def begin(notification: Recorded, found: Receivers, due_at: int, now: int) -> No
     if found.quiet:
         deliveries.add_quiet(notification.seq, found.quiet, now)
     if content.acknowledge and found.is_kept:  # it can be acknowledged
-        stored_alarms.end([notification.seq], "expired")
+        stored_alarms.end("expired", [notification.seq])
     elif content.acknowledge:
         stored_alarms.begin([notification.seq], now)
     if due_at <= now:
@@ -131,7 +131,8 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     still to get leaves the earlier one out.
     """
     if isinstance(sender, Follower):  # what is his own stays, whatever tags others use
-        replaced = copies.replace_earlier(sender.account_seq, tag, seq, sender.subject)
+        place = {"account": sender.account_seq, "what": sender.what, "subject": sender.subject_seq}
+        replaced = copies.replace_earlier(by=seq, tag=tag, **place)
     else:
         replaced = notifications.replace_earlier(sender.account_seq, tag, seq, own_key(sender))
     if not replaced:
@@ -143,7 +144,7 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     held_notifications.put_behind(held, seq)
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)
-    stored_alarms.end(earlier, "cancelled")
+    stored_alarms.end("cancelled", earlier)
 
 
 # --- copies for followers -----------------------------------------------------------------------------------

@@ -46,8 +46,8 @@ def _release_some() -> bool:
 def _release(seq: int, account_seq: int, now: int) -> None:
     notification = notifications.one(seq)
     if is_expired(notification.content, now):  # the service was away
-        notifications.release(seq, "failed", now)
-        alarms.end([seq], "expired")
+        notifications.release("failed", now, seq)
+        alarms.end("expired", [seq])
         return
     deliver(notification, find_sender(seq), find_receivers(account_seq), now)
 
@@ -60,10 +60,10 @@ def deliver(notification: Recorded, sender: Sender, there: Receivers, now: int) 
     seq, priority = notification.seq, notification.content.priority
     pushed = recording.to_push_now(sender, priority, there, now)
     if pushed is None:
-        notifications.release(seq, "held", now)
+        notifications.release("held", now, seq)
         held_notifications.add(notification, sender)
         return
     deliveries.forget_snoozed([seq])
     found = chosen(pushed, queries.chosen_devices(seq))
-    notifications.release(seq, recording.first_status(found, priority), now)
+    notifications.release(recording.first_status(found, priority), now, seq)
     recording.begin(notification, found, now, now)

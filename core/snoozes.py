@@ -92,11 +92,11 @@ def _release(seq: int, _: int) -> None:
         if notification.status == "pending":
             notifications.settle(seq)
         if is_late:
-            alarms.end([seq], "expired")
+            alarms.end("expired", [seq])
         return
     stored.count(seq)
     held_notifications.remove([seq])  # from now on it has not the status of its digest
     alarms.begin_anew(seq)
-    buttons.extend(seq, now + LIFE_MS)
+    buttons.extend(seq=seq, until=now + LIFE_MS)
     sender = find_snoozed_sender(seq)
     scheduled.deliver(notification._replace(created_at=now), sender, find_receivers(sender.account_seq), now)

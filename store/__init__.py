@@ -2,7 +2,7 @@
 
 What writes is called inside `transaction()`, unless it begins one itself: outside, the engines refuse it. The queries
 of frequent requests are constant SQL: `name = Query(row type, statement).all` is called with the statement's values.
-Callers pass the time: nothing here reads a clock, a setting or a request.
+So is `name = Change(statement)`. Callers pass the time: nothing here reads a clock, a setting or a request.
 """
 
 import sys

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from store.database import AFTER_ALL, THESE, run, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import STATUS
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 from wire.notification import Recorded
 
 
@@ -53,7 +53,8 @@ class ClaimedAlarm(NamedTuple):
     by: str | None  # the address of the account that did, if it was another one
 
 
-INSERT = "INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)"
+# Add an alarm, of a notification and its account, that waits and has not begun to repeat.
+add = Change("INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)")
 INSERT_SILENT = (  # a held notification is on no screen
     "INSERT INTO alarm (notification_seq, account_seq, state, ends_at, repeats)"
     f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE CAST(? AS BIGINT) END, 0"
@@ -113,7 +114,8 @@ ACKNOWLEDGE = (  # a held or replaced notification is on no screen
     f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
     " WHERE account_seq = :account AND notification_seq = :seq AND state IN ('waiting', 'expired')"
 )
-END = (  # "Acknowledged" is not pushed either
+# Give the waiting ones this state, and stop pushing these notifications, also that they were acknowledged.
+end = Change(
     "UPDATE alarm SET state = CASE state WHEN 'waiting' THEN ? ELSE state END, next_at = NULL"
     f" WHERE notification_seq IN {THESE}"
 )
@@ -121,16 +123,16 @@ NOTE_PUSHED = (
     f"UPDATE alarm SET next_at = ? WHERE notification_seq IN {THESE}"
     f" AND state = 'acknowledged' AND ends_at IS NOT NULL AND NOT {IS_REPLACED}"
 )
-DONE = "UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?"
+# Push nothing more of a notification, unless its alarm changed during this lease.
+note_done = Change("UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?")
+# Push no more repeats of a waiting notification until `begin`.
+pause = Change("UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND state = 'waiting'")
+# Let `begin` start the repeats of a waiting notification afresh.
+begin_anew = Change("UPDATE alarm SET ends_at = NULL WHERE notification_seq = ? AND state = 'waiting'")
 FOLLOW_CLOCK = (
     "UPDATE alarm SET next_at = next_at - :sooner, ends_at = ends_at - :by"
     " WHERE next_at IS NOT NULL AND account_seq = :account"
 )
-
-
-def add(notification_seq: int, account_seq: int) -> None:
-    """Add an alarm that waits, and has not begun to repeat."""
-    run(INSERT, (notification_seq, account_seq))
 
 
 def add_silent(notification_seqs: Iterable[int], now: int) -> None:
@@ -141,19 +143,6 @@ def add_silent(notification_seqs: Iterable[int], now: int) -> None:
 def begin(notification_seqs: Iterable[int], now: int) -> None:
     """Start the repeats of the waiting notifications among these."""
     run(BEGIN, {"now": now, "seqs": list(notification_seqs)})
-
-
-def pause(notification_seq: int) -> None:
-    """Push no more repeats of a waiting notification until `begin`."""
-    run("UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
-
-
-def begin_anew(notification_seq: int) -> None:
-    """Let `begin` start the repeats of a waiting notification afresh."""
-    run("UPDATE alarm SET ends_at = NULL WHERE notification_seq = ? AND state = 'waiting'", (notification_seq,))
-
-
-# --- pushing ---
 
 
 def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
@@ -178,11 +167,6 @@ def note_pushed(notification_seqs: Iterable[int], now: int) -> None:
         run(NOTE_PUSHED, (now, seqs))
 
 
-def note_done(notification_seq: int, lease: int) -> None:
-    """Push nothing more, unless the alarm changed during the lease."""
-    run(DONE, (notification_seq, lease))
-
-
 def follow_clock(by_ms: int) -> None:
     """Make all pushes due earlier if the clock was set back by so much, and end with it, one account after the other.
 
@@ -193,9 +177,6 @@ def follow_clock(by_ms: int) -> None:
             run(FOLLOW_CLOCK, {"by": by_ms, "sooner": max(0, by_ms), "account": account_seq})
 
 
-# --- ending ---
-
-
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, by: int | None, now: int) -> bool:
     """Record the first acknowledgement, even of an expired alarm.
 
@@ -203,8 +184,3 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
     """
     values = {"account": account_seq, "seq": notification_seq, "device": device_seq, "by": by, "now": now}
     return run(ACKNOWLEDGE, values).rowcount > 0
-
-
-def end(notification_seqs: Iterable[int], state: str) -> None:
-    """Stop pushing these, and give the waiting ones this state."""
-    run(END, (state, list(notification_seqs)))

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from store.database import run, run_later
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 
 
 class KeptPayload(NamedTuple):
@@ -13,32 +12,21 @@ class KeptPayload(NamedTuple):
     received_at: int
 
 
-PUT_PAYLOAD = (
+# Replace the kept payload of an alert by one that came then.
+put_payload = Change(
     "INSERT INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?) ON CONFLICT (alert_seq)"
     " DO UPDATE SET payload = excluded.payload, received_at = excluded.received_at"
-)
+).later
 # The last payload of the alert, if it was kept.
 find_payload = Query(
     KeptPayload, f"SELECT {columns(KeptPayload, 'p')} FROM alert_payload p WHERE alert_seq = ?"
 ).first
-PUT_REQUESTS = (  # nothing for an alert that was deleted meanwhile
+# Keep no payload of the alert.
+forget_payload = Change("DELETE FROM alert_payload WHERE alert_seq = ?")
+# Replace the requests (JSON text) of an alert, unless that was deleted meanwhile.
+put_requests = Change(
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
     " ON CONFLICT (alert_seq) DO UPDATE SET requests = excluded.requests"
 )
 # The alert's requests.
 find_requests = Query(str, "SELECT requests FROM alert_requests WHERE alert_seq = ?").first
-
-
-def put_payload(alert_seq: int, payload: str | None, now: int) -> None:
-    """Replace the kept payload."""
-    run_later(PUT_PAYLOAD, (alert_seq, payload, now))
-
-
-def forget_payload(alert_seq: int) -> None:
-    """Keep no payload of the alert."""
-    run("DELETE FROM alert_payload WHERE alert_seq = ?", (alert_seq,))
-
-
-def put_requests(alert_seq: int, requests: str) -> None:
-    """Replace the alert's requests (JSON text)."""
-    run(PUT_REQUESTS, (requests, alert_seq))

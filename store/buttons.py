@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from store.database import THESE, run, run_later
+from store.database import THESE, run_later
 from store.enabled import OF_ENABLED
 from store.engine import inserting
 from store.notifications import IS_OPEN_QUESTION
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 from wire.notification import Content
 
 
@@ -57,8 +57,12 @@ expired = Query(
     "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
     " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq",
 ).all
-PRUNE = f"DELETE FROM button WHERE notification_seq IN {THESE} AND expires_at <= ?"
-PUT_FIRST_ANSWER = (
+# Remove the buttons of these notifications that have expired by then.
+prune = Change(f"DELETE FROM button WHERE notification_seq IN {THESE} AND expires_at <= ?")
+# Let a notification's buttons work `until` then at least.
+extend = Change("UPDATE button SET expires_at = :until WHERE notification_seq = :seq AND expires_at < :until")
+# Keep the answer if it is the first: its place, when it came, the device and, if it was another one, the account.
+put_first_answer = Change(
     "INSERT INTO answer (notification_seq, position, answered_at, device_seq, by_account_seq) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT (notification_seq) DO NOTHING"
 )
@@ -91,21 +95,3 @@ def add(rows: Sequence[tuple[bytes, int, int, int | None, int]]) -> None:
     if rows:
         statement = f"{inserting('button', COLUMNS, len(rows))} ON CONFLICT (token_hash) DO NOTHING"
         run_later(statement, tuple(chain.from_iterable(rows)))
-
-
-def extend(notification_seq: int, expires_at: int) -> None:
-    """Let a notification's buttons work until then at least."""
-    statement = "UPDATE button SET expires_at = ? WHERE notification_seq = ? AND expires_at < ?"
-    run(statement, (expires_at, notification_seq, expires_at))
-
-
-def prune(notification_seqs: list[int], now: int) -> None:
-    """Remove the buttons of these notifications that have expired."""
-    run(PRUNE, (notification_seqs, now))
-
-
-def put_first_answer(
-    notification_seq: int, position: int, device_seq: int | None, by_account_seq: int | None, now: int
-) -> bool:
-    """Keep the answer, of another account if it is named, if it is the first; returns whether it is."""
-    return run(PUT_FIRST_ANSWER, (notification_seq, position, now, device_seq, by_account_seq)).rowcount > 0

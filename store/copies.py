@@ -4,13 +4,12 @@ A group is known by the seq of its original, also when that was deleted. What is
 is, is written in one transaction, which has to name their accounts.
 """
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import NamedTuple
 
 from store import followers
-from store.database import run, run_later, transaction
+from store.database import run_later, transaction
 from store.engine import inserting
 from store.heartbeats import Beat
 from store.notifications import STATUS
@@ -32,22 +31,27 @@ ORIGINALS = (
     f" UNION SELECT seq FROM notification WHERE seq IN ({LISTED})"
 )
 COPIES = f"SELECT notification_seq FROM notification_copy WHERE original_seq IN ({ORIGINALS})"
-GROUP = Query(
+# The notifications with these `seqs`, and all others of their groups.
+group = Query(
     Member,
     f"SELECT {columns(Member, 'n')} FROM notification n WHERE n.seq IN ({COPIES} UNION {ORIGINALS}) ORDER BY n.seq",
-)
-REPLACE = (
+).all
+# Mark an `account`'s copies with a `tag` of what this sender (`what` and `subject`) sent as replaced; their seqs and
+# statuses. `by` is the newer copy, or the original of which there is none.
+replace_earlier = Query(
+    tuple[int, str],
     "UPDATE notification SET replaced_by = :by WHERE account_seq = :account AND tag = :tag AND replaced_by IS NULL"
     " AND seq <> :by AND seq IN (SELECT notification_seq FROM notification_copy"
-    " WHERE what = :what AND subject_seq = :subject) RETURNING seq, status"
-)
+    " WHERE what = :what AND subject_seq = :subject) RETURNING seq, status",
+).all
 IS_HELD = f"({STATUS}) = 'held'"
 REPEATS = "EXISTS (SELECT 1 FROM alarm WHERE notification_seq = n.seq AND state = 'waiting')"
-WAITING = Query(
+# The copies of these notifications (`seqs`) that repeat or are held.
+waiting = Query(
     Member,
     f"SELECT {columns(Member, 'n')} FROM notification_copy c JOIN notification n ON n.seq = c.notification_seq"
     f" WHERE c.original_seq IN ({LISTED}) AND ({REPEATS} OR {IS_HELD}) ORDER BY n.seq",
-)
+).all
 WAITING_OF = Query(
     int,
     "SELECT c.notification_seq FROM notification_copy c WHERE c.what = :what AND c.subject_seq = :subject"
@@ -67,14 +71,9 @@ def add(notification_seqs: list[int], original_seq: int, owner_seq: int, subject
         run_later(statement, tuple(chain.from_iterable(rows)))
 
 
-def group(seqs: Iterable[int]) -> list[Member]:
-    """These notifications, and all others of their groups."""
-    return GROUP.all(seqs=list(seqs))
-
-
-def writing(account_seq: int, seqs: Iterable[int]) -> AbstractContextManager[None]:
+def writing(account_seq: int, seqs: list[int]) -> AbstractContextManager[None]:
     """A transaction of the account, and of all who have the same notifications as these of its own."""
-    return transaction(account_seq, *(one.account_seq for one in group(seqs)))
+    return transaction(account_seq, *(one.account_seq for one in group(seqs=seqs)))
 
 
 def accounts_of(owner_seq: int) -> tuple[int, ...]:
@@ -87,21 +86,6 @@ def accounts_for(sender: Sender) -> tuple[int, ...]:
     if isinstance(sender, (Caller, Webhook, Beat)) and sender.has_followers:
         return accounts_of(sender.account_seq)
     return (sender.account_seq,)
-
-
-def replace_earlier(account_seq: int, tag: str, by_seq: int, subject: Subject) -> list[tuple[int, str]]:
-    """Mark an account's copies of this sender with a tag as replaced.
-
-    Answers as `notifications.replace_earlier`. `by_seq` is the newer copy, or the original of which there is none.
-    """
-    what, subject_seq = subject
-    values = {"by": by_seq, "account": account_seq, "tag": tag, "what": what, "subject": subject_seq}
-    return run(REPLACE, values).fetchall()
-
-
-def waiting(original_seqs: Iterable[int]) -> list[Member]:
-    """The copies of these notifications that repeat or are held."""
-    return WAITING.all(seqs=list(original_seqs))
 
 
 def waiting_of(account_seq: int, subject: Subject, limit: int) -> list[int]:

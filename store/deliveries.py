@@ -8,7 +8,7 @@ from models import ActiveDevice
 from store.database import THESE, run, run_later, transaction
 from store.enabled import IS_ENABLED, OF_ENABLED
 from store.notifications import AGAIN, BEGUN_AT, HAS_IT
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 from wire.notification import Recorded
 
 
@@ -76,7 +76,8 @@ INSERT = (
 ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
 IF_MISSING = " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 INSERT_QUIET = INSERT.replace("'pending'", "'quiet'").replace("next_attempt_at", "answered_at")
-BEGIN_ANEW = (
+# A pending delivery of a notification to a device, due then, also if that has it: it stays so, and is tried once.
+begin_anew = Change(
     f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'pending',"
     " next_attempt_at = excluded.next_attempt_at"
 )
@@ -136,11 +137,13 @@ ENDED = (
     f" error = CASE WHEN {AGAIN} THEN NULL ELSE ? END, status = CASE WHEN {AGAIN} THEN 'delivered' ELSE"
 )
 END = f"UPDATE delivery SET {ENDED} 'failed' END WHERE notification_seq IN {THESE} AND status = 'pending'"
-FORGET_SNOOZED = (
+# Delete the deliveries of those of these notifications that were snoozed: they are delivered anew.
+forget_snoozed = Change(
     "DELETE FROM delivery WHERE notification_seq IN (SELECT notification_seq FROM snooze"
     f" WHERE notification_seq IN {THESE})"
 )
-TAKE_FROM_PENDING_DIGEST = (
+# Copy the deliveries of digests that a device has still to get to these of their notifications.
+take_from_pending_digests = Change(
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at, answered_at, error)"
     " SELECT h.notification_seq, p.device_seq, p.status, p.attempts, p.next_attempt_at, p.answered_at, p.error"
     " FROM held h JOIN notification d ON d.seq = h.digest_seq AND d.is_digest = 1"
@@ -182,11 +185,6 @@ def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at:
     rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
     if rows:
         run_later(INSERT + ANOTHER * (len(rows) - 1) + IF_MISSING, tuple(chain.from_iterable(rows)))
-
-
-def begin_anew(notification_seq: int, device: ActiveDevice, next_attempt_at: int) -> None:
-    """A pending delivery to the device, also if it has the notification: then that stays so, and is tried once."""
-    run(BEGIN_ANEW, (notification_seq, device.seq, next_attempt_at))
 
 
 def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
@@ -254,17 +252,7 @@ def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
     run(END, (now, error, list(notification_seqs)))
 
 
-def take_from_pending_digests(notification_seqs: list[int]) -> None:
-    """Copy the deliveries of digests that a device has still to get to these of their notifications."""
-    run(TAKE_FROM_PENDING_DIGEST, (notification_seqs,))
-
-
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
     """Delete these pending deliveries, as if the device had never been asked; what it has, it has."""
     run(KEEP, (device_seq, notification_seqs))
     run(FORGET, (device_seq, notification_seqs))
-
-
-def forget_snoozed(notification_seqs: list[int]) -> None:
-    """Delete the deliveries of those of these that were snoozed: they are delivered anew."""
-    run(FORGET_SNOOZED, (notification_seqs,))

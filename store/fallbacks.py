@@ -34,12 +34,13 @@ IS_OVER = (
     " OR EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq)"
     " OR EXISTS (SELECT 1 FROM snooze WHERE notification_seq = n.seq AND until IS NOT NULL))"
 )
-WAITING = Query(
+# The fallbacks that wait for these notifications (`seqs`).
+waiting = Query(
     Waiting,
     f"SELECT {columns(Waiting, 'f', is_over=IS_OVER, is_tried=f'''{OTHER} status = 'pending')''')} FROM fallback f"
     " JOIN notification n ON n.seq = f.notification_seq JOIN device d ON d.seq = f.device_seq"
     " WHERE f.notification_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY f.notification_seq, f.device_seq",
-)
+).all
 # The accounts with a fallback whose time has come, and since when the first one's has.
 due_accounts = Query(
     tuple[int, int],
@@ -54,11 +55,6 @@ def add(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> Non
     """Let these fallbacks wait, each for its time."""
     for device in devices:
         run(INSERT, (device.seq, now + 1000 * (device.after_s or 0), notification_seq))
-
-
-def waiting(notification_seqs: Iterable[int], now: int) -> list[Waiting]:
-    """The fallbacks that wait for these notifications."""
-    return WAITING.all(now=now, seqs=list(notification_seqs))
 
 
 def remove(some: Iterable[Waiting]) -> None:

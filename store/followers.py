@@ -9,7 +9,7 @@ from store import subjects
 from store.database import run
 from store.enabled import IS_ENABLED
 from store.engine import Values
-from store.rows import Query, columns, new_id
+from store.rows import Change, Query, columns, new_id
 from store.senders import QUIET_HOURS_OF_ALERT, Subject
 
 INVITATION_LIFE_MS = 30 * 86_400_000
@@ -108,7 +108,8 @@ NOTE = (
     "UPDATE account SET has_followers = CASE WHEN EXISTS (SELECT 1 FROM follower WHERE account_seq = account.seq)"
     " THEN 1 ELSE 0 END WHERE seq = ?"
 )
-ACCEPT = "UPDATE follower SET follower_seq = ? WHERE seq = ? AND follower_seq IS NULL"
+# Let this account follow by the row with that seq; nothing happens the second time.
+accept = Change("UPDATE follower SET follower_seq = ? WHERE seq = ? AND follower_seq IS NULL")
 IS_OVER = (
     "f.account_seq = :account AND ((f.follower_seq IS NULL AND f.created_at <= :since)"
     " OR (f.what = 'key' AND f.subject_seq NOT IN (SELECT seq FROM api_key WHERE account_seq = :account"
@@ -118,9 +119,6 @@ THEIR_MUTES = (  # what the accounts that follow have muted of it
     "SELECT m.seq FROM follower f JOIN mute m"
     " ON m.account_seq = f.follower_seq AND m.what = f.what AND m.subject_seq = f.subject_seq"
 )
-
-
-# --- the owner's ---
 
 
 def invite(account_seq: int, subject: Subject, email: str, now: int) -> ListedFollower:
@@ -158,11 +156,3 @@ def _end(account_seq: int, which: str, values: Values) -> None:
     run(f"DELETE FROM mute WHERE seq IN ({THEIR_MUTES} WHERE {which})", values)
     run(f"DELETE FROM follower AS f WHERE {which}", values)
     run(NOTE, (account_seq,))
-
-
-# --- the followers' ---
-
-
-def accept(seq: int, account_seq: int) -> None:
-    """Let the account follow; nothing happens the second time."""
-    run(ACCEPT, (account_seq, seq))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from models import Account
 from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue, remove_row
+from store.rows import Change, Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
 from store.senders import Subject, Watch
 
 KEPT_CHANGES = 100  # of a heartbeat
@@ -53,7 +53,8 @@ BEATS = (
 )
 # The account's heartbeats, newest first.
 of_account = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC").all
-FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
+# The account's heartbeat with that id, or with that UUID in its address.
+find = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND ? IN (h.id, h.ping_id)").first
 # The heartbeat with that UUID in its address.
 pinged = Query(Beat, f"{BEATS} WHERE h.ping_id = ? AND {IS_ENABLED}").first
 # The heartbeat as it is now; None if it was deleted, or its account disabled.
@@ -78,14 +79,9 @@ MOVE_OPEN_CHANGES = (
 KEEP_CHANGE = "INSERT INTO heartbeat_change (heartbeat_seq, state, changed_at) VALUES (?, ?, ?)"
 
 add, change = partial(add_own, "heartbeat"), partial(change_row, "heartbeat")
-remove = partial(remove_row, "heartbeat")
+remove = Change("DELETE FROM heartbeat WHERE seq = ?")
 count, count_down = counting("heartbeat"), counting("heartbeat", "state = 'down'")
 due = overdue("heartbeat", "deadline_at", only=f"account_seq {OF_ENABLED}")
-
-
-def find(account_seq: int, id_: str) -> Beat | None:
-    """The account's heartbeat with that id, or with that UUID in its address."""
-    return FIND.first(account_seq, id_, id_)
 
 
 # --- states ---

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from store.database import AFTER_ALL, THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, columns, overdue
+from store.rows import Change, Query, columns, overdue
 from store.senders import QUIET_HOURS_OF_ALERT, Sender, SnoozedSender, Subject
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Recorded
 
@@ -137,10 +137,13 @@ SETTLE = (
     " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
     f" WHERE seq IN {THESE} AND status = 'held'"  # it may have one, since a repeat
 )
-LEAVE_SNOOZED = (
+# Stop holding a notification that was pushed before and then snoozed, if it is held.
+leave_snoozed = Change(
     "DELETE FROM held WHERE notification_seq = ? AND digest_seq IS NULL"
     " AND EXISTS (SELECT 1 FROM snooze WHERE snooze.notification_seq = held.notification_seq)"
 )
+# Delete the rows of these notifications, which go their own ways.
+remove = Change(f"DELETE FROM held WHERE notification_seq IN {THESE}")
 
 expired = overdue("held", "expires_at", "notification_seq", "digest_seq IS NULL")  # while they are held
 
@@ -200,19 +203,9 @@ def leave_pending_digests(seqs: list[int]) -> set[int]:
     return {digest_seq for _, digest_seq in found}
 
 
-def leave_snoozed(seq: int) -> bool:
-    """Stop holding a notification that was pushed before and then snoozed; returns whether it was held."""
-    return run(LEAVE_SNOOZED, (seq,)).rowcount > 0
-
-
 def _settle(seqs: list[int]) -> None:
     run(SETTLE, (seqs,))
     remove(seqs)
-
-
-def remove(seqs: Iterable[int]) -> None:
-    """Delete the rows of notifications that go their own ways."""
-    run(f"DELETE FROM held WHERE notification_seq IN {THESE}", (list(seqs),))
 
 
 HOPS = f"SELECT seq, hops FROM notification WHERE hops IS NOT NULL AND seq IN {THESE}"

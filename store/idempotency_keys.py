@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from store.database import run, run_later
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 from wire.notification import Recorded
 
 
@@ -33,14 +33,16 @@ PUT = (
     " request_hash = excluded.request_hash, notification_id = excluded.notification_id,"
     " answered_status = excluded.answered_status, created_at = excluded.created_at"
 )
-NOTE_ANSWER = (
+# Keep the status of the first answer to the account's key, for replays.
+note_answer = Change(
     "UPDATE idempotency_key SET answered_status = ? WHERE account_seq = ? AND key = ? AND answered_status IS NULL"
-)
+).later
 # Some keys that came before that time, each after its account.
 expired = Query(
     tuple[int, str], "SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? ORDER BY created_at LIMIT ?"
 ).all
-PRUNE = (
+# Remove those of the account's keys in a list that came before that time.
+prune = Change(
     "DELETE FROM idempotency_key WHERE account_seq = ?"
     " AND key IN (SELECT CAST(value AS TEXT) FROM json_each(?)) AND created_at <= ?"
 )
@@ -53,16 +55,6 @@ DELETE_SOME = (
 def put(account_seq: int, key: str, request_hash: bytes, notification: Recorded, answered: str | None) -> None:
     """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
     run_later(PUT, (account_seq, key, request_hash, notification.id, answered, notification.created_at))
-
-
-def note_answer(account_seq: int, key: str, status: str) -> None:
-    """Keep the status of the first answer, for replays."""
-    run_later(NOTE_ANSWER, (status, account_seq, key))
-
-
-def prune(account_seq: int, keys: list[str], before: int) -> None:
-    """Remove those of these keys that came before `before`."""
-    run(PRUNE, (account_seq, keys, before))
 
 
 def delete_some(account_seq: int, limit: int) -> int:

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from store.database import THESE, run
+from store.database import THESE
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns, overdue
+from store.rows import Change, Query, columns, overdue
 
 FULL, SEND, READ = "full", "send", "read"
 
@@ -35,17 +35,9 @@ told = Query(
 ).all
 # When the key (its seq) expires; None if it never does.
 expires_at = Query(int, "SELECT expires_at FROM api_key WHERE seq = ?").first
-NOTE_TOLD = "UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL"
-REVOKE = f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL"
+# Note that the owner of a key is told, unless that was noted before.
+note_told = Change("UPDATE api_key SET is_end_told = 1 WHERE seq = ? AND is_end_told = 0 AND revoked_at IS NULL")
+# Revoke these keys as of the time at which they expired.
+revoke = Change(f"UPDATE api_key SET revoked_at = expires_at WHERE seq IN {THESE} AND revoked_at IS NULL")
 
 expired = overdue("api_key", "expires_at", only="revoked_at IS NULL")
-
-
-def note_told(seq: int) -> bool:
-    """Note that the owner is told; False if that was noted before."""
-    return run(NOTE_TOLD, (seq,)).rowcount > 0
-
-
-def revoke(seqs: list[int]) -> None:
-    """Revoke these keys as of the time at which they expired."""
-    run(REVOKE, (seqs,))

@@ -1,12 +1,11 @@
 """The service's own mails, how many mails an account got lately, and mail addresses as devices: their queries."""
 
-from functools import partial
 from typing import NamedTuple
 
 from models import Device
 from store.database import run, transaction
 from store.enabled import OF_ENABLED
-from store.rows import Query, add_row, columns, overdue, remove_row
+from store.rows import Change, Query, add_row, columns, overdue
 
 
 class OwnMail(NamedTuple):
@@ -38,7 +37,10 @@ ONE = Query(
     " LEFT JOIN device d ON d.seq = m.device_seq WHERE m.seq = ?",
 )
 CLAIM = "UPDATE mail SET next_attempt_at = ? WHERE seq = ? AND next_attempt_at <= ?"
-PUT_OFF = "UPDATE mail SET next_attempt_at = ?, attempts = attempts + 1 WHERE seq = ?"
+# Try a mail again then, after another attempt.
+put_off = Change("UPDATE mail SET next_attempt_at = ?, attempts = attempts + 1 WHERE seq = ?")
+# Remove the mails to a device.
+remove_of_device = Change("DELETE FROM mail WHERE device_seq = ?")
 LIMIT = Query(Limit, f"SELECT {columns(Limit, 'l')} FROM mail_limit l WHERE account_seq = ?")
 PUT_LIMIT = (
     "INSERT INTO mail_limit (account_seq, sent, more, device_seq, until) VALUES (?, ?, ?, ?, ?)"
@@ -51,7 +53,7 @@ limits_over = Query(int, f"SELECT account_seq FROM mail_limit WHERE until <= ? A
 told_device = Query(int, "SELECT device_seq FROM mail_limit WHERE account_seq = ?").first
 
 due = overdue("mail", "next_attempt_at", only=f"account_seq {OF_ENABLED}")
-remove = partial(remove_row, "mail")  # which was sent, or never will be
+remove = Change("DELETE FROM mail WHERE seq = ?")  # which was sent, or never will be
 
 
 def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: int) -> None:
@@ -63,16 +65,6 @@ def add(account_seq: int, kind: str, device_seq: int | None, detail: str, now: i
 def claim(seq: int, now: int, lease_until: int) -> OwnMail | None:
     """Take a mail with a lease: nobody else does before `lease_until`. None if another process has."""
     return ONE.first(seq) if run(CLAIM, (lease_until, seq, now)).rowcount else None
-
-
-def put_off(seq: int, next_attempt_at: int) -> None:
-    """Try a mail again later, after another attempt."""
-    run(PUT_OFF, (next_attempt_at, seq))
-
-
-def remove_of_device(device_seq: int) -> None:
-    """Remove the mails to a device."""
-    run("DELETE FROM mail WHERE device_seq = ?", (device_seq,))
 
 
 def bring_forward(by_ms: int) -> None:

@@ -1,12 +1,12 @@
 """The tables of rules on metrics and of when they fired, and their queries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from store.database import THESE, run
 from store.enabled import IS_ENABLED, OF_ENABLED
-from store.rows import Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue, remove_row
+from store.rows import Change, Query, add_own, add_row, change_row, columns, counting, keep_newest, overdue
 from store.senders import Subject, Watch
 
 KEPT_FIRINGS = 100  # of a rule
@@ -113,13 +113,18 @@ watched = Query(
     f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
     " WHERE account_seq = ? AND project_id = ? ORDER BY seq",
 ).all
-EXPECT = f"UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN {THESE} AND fires_at IS NOT NULL"
+# Let these silent rules wait for a value that arrived then. `look_at` stays, so that no index changes: it is earlier
+# than needed, and is moved when that time has come.
+expect = Change(f"UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN {THESE} AND fires_at IS NOT NULL")
 CHANGE = (
     "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
     " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
     " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
 )
-BEGIN_ANEW = (
+# Let the worker look at the rule then.
+set_look_at = Change("UPDATE metric_rule SET look_at = ? WHERE seq = ?")
+# Let the rules that are about to fire forget the values of a `metric`, or (None) of the `project`: they are gone.
+begin_anew = Change(
     "UPDATE metric_rule SET holds_since = NULL, fires_at = NULL, look_at = :now WHERE account_seq = :account"
     " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
     " AND state = 'ok' AND holds_since IS NOT NULL"
@@ -127,13 +132,15 @@ BEGIN_ANEW = (
 MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
 OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
 MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE {IS_FIRING} AND {OF_ACCOUNTS}"
-MOVE = (
+# Postpone the timed rules of these `accounts` by the `gap`, but not beyond the time of a rule that began `now`. Their
+# times that began since `back` are right.
+move = Change(
     f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
     " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
     f" AND {OF_ACCOUNTS}"
 )
 
-add, remove = partial(add_own, "metric_rule"), partial(remove_row, "metric_rule")
+add, remove = partial(add_own, "metric_rule"), Change("DELETE FROM metric_rule WHERE seq = ?")
 count, count_firing = counting("metric_rule"), counting("metric_rule", IS_FIRING)
 due = overdue("metric_rule", "look_at", only=f"account_seq {OF_ENABLED}")  # they are to be looked at
 
@@ -152,38 +159,12 @@ def latest_values(account_seq: int, now: int) -> dict[int, tuple[float, str]]:
 # --- states ---
 
 
-def expect(seqs: Iterable[int], arrived_at: int) -> None:
-    """Let these silent rules wait for a value from then on.
-
-    `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
-    """
-    run(EXPECT, (arrived_at, sorted(seqs)))
-
-
 def change(rule: Rule, changes: Changes, now: int) -> bool:
     """Make the changes unless the rule has changed since `rule` was read; returns whether it did.
 
     Call inside the transaction that records what the change tells the owner.
     """
     return run(CHANGE, (*changes, changes.state, now, rule.seq, *rule.changes)).rowcount > 0
-
-
-def set_look_at(seq: int, now: int) -> None:
-    """Let the worker look at the rule."""
-    run("UPDATE metric_rule SET look_at = ? WHERE seq = ?", (now, seq))
-
-
-def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
-    """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone."""
-    run(BEGIN_ANEW, {"account": account_seq, "project": project_id, "metric": metric_id, "now": now})
-
-
-def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
-    """Postpone the timed rules of these accounts by the gap, but not beyond the time of a rule that began now.
-
-    Their times that began since `back_at` are right.
-    """
-    run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": account_seqs})
 
 
 def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
@@ -197,7 +178,8 @@ MOVE_OPEN_FIRINGS = (
     "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
     f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {OF_ACCOUNTS})"
 )
-END_FIRING = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
+# Note from when on the rule no longer fires.
+end_firing = Change("UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL")
 FIRINGS = (
     "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
     " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
@@ -208,11 +190,6 @@ def begin_firing(rule_seq: int, now: int) -> None:
     """Note that the rule fires from now on, and keep its newest firings."""
     add_row("firing", {"rule_seq": rule_seq, "began_at": now})
     keep_newest("firing", "rule_seq", rule_seq, KEPT_FIRINGS)
-
-
-def end_firing(rule_seq: int, now: int) -> None:
-    """Note that the rule no longer fires."""
-    run(END_FIRING, (now, rule_seq))
 
 
 def firings_within(rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:

@@ -6,7 +6,7 @@ Beside them: how many bytes an account has stored.
 from typing import NamedTuple
 
 from store.database import run, run_later
-from store.rows import Query, columns, size
+from store.rows import Change, Query, columns, size
 
 
 class Stats(NamedTuple):
@@ -25,16 +25,18 @@ COUNT = (
     " SET notification_count = notification_day.notification_count + 1,"
     " stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
 )
-ADD_BYTES = (
+# Add to the account's stored bytes, or subtract.
+add_bytes = Change(
     "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes) VALUES (?, '', 0, ?)"
     " ON CONFLICT (account_seq, day) DO UPDATE"
     " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
-)
-ADD_PICTURE_BYTES = Query(  # the row is there: a picture comes with a notification, which was counted
+).later
+# Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now.
+add_picture_bytes = Query(  # the row is there: a picture comes with a notification, which was counted
     int,
     "UPDATE notification_day SET picture_bytes = picture_bytes + :bytes, stored_bytes = stored_bytes + :bytes"
     " WHERE account_seq = :account AND day = '' RETURNING picture_bytes",
-)
+).one
 # How many bytes the account has stored, without its alerts' last payloads.
 stored_bytes = Query(
     int, "SELECT coalesce(sum(stored_bytes), 0) FROM notification_day WHERE account_seq = ? AND day = ''"
@@ -76,19 +78,9 @@ def count(account_seq: int, day: str, stored_bytes: int) -> None:
     run_later(COUNT, (account_seq, stored_bytes, account_seq, day))
 
 
-def add_bytes(account_seq: int, stored_bytes: int) -> None:
-    """Add to the account's stored bytes, or subtract."""
-    run_later(ADD_BYTES, (account_seq, stored_bytes))
-
-
 def payload_bytes() -> dict[int, int]:
     """How many bytes the last payloads of the alerts have, by account."""
     return dict(run(PAYLOAD_BYTES))
-
-
-def add_picture_bytes(account_seq: int, bytes_: int) -> int:
-    """Count the bytes of pictures that were added (or, if negative, removed); returns how many there are now."""
-    return ADD_PICTURE_BYTES.one(account=account_seq, bytes=bytes_)
 
 
 def stats(account_seq: int, day: str) -> Stats:

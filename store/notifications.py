@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from store import notification_days, pictures
-from store.database import THESE, run, run_later
-from store.rows import Query, add_row, as_column, bytes_of, columns, given_fields, new_id, overdue, size
+from store.database import THESE, run
+from store.rows import Change, Query, add_row, as_column, bytes_of, columns, given_fields, new_id, overdue, size
 from store.senders import AlertSender, Sender, Webhook
 from wire.notification import MIN_PRIORITY, SHOWN_COLUMNS, Content, Recorded
 
@@ -145,10 +145,8 @@ def add_digest(account_seq: int, content: Content, status: str, now: int) -> int
     return seq
 
 
-def release(seq: int, status: str, now: int) -> None:
-    """Give a notification that was held its status without the digest."""
-    run("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?", (status, now, seq))
-
+# Give a notification that was held its status without the digest, as of then.
+release = Change("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?")
 
 # --- reading ---
 
@@ -254,15 +252,12 @@ SETTLED = (
 )
 # Derive the status from the deliveries; None if the notification was deleted.
 settle = Query(str, f"{SETTLED} WHERE seq = ? RETURNING status").first
+# A device has the notification now, whatever became of it on the others.
+note_delivered = Change("UPDATE notification SET status = 'delivered' WHERE seq = ?").later
 SETTLE_ALL = (  # after a release in a digest it has the digest's status, until a device took a repeat instead
     f"{SETTLED} WHERE seq IN {THESE}"
     f" AND (status <> 'held' OR ({STATUS} IN ('pending', 'failed') AND {ANY} 'delivered')))"
 )
-
-
-def note_delivered(seq: int) -> None:
-    """A device has the notification now, whatever became of it on the others."""
-    run_later("UPDATE notification SET status = 'delivered' WHERE seq = ?", (seq,))
 
 
 def settle_all(seqs: Iterable[int]) -> None:
@@ -300,16 +295,11 @@ newest_with_tag = Query(
 ).first
 
 
-END_SCHEDULED = (
+# Settle those of these notifications that were to be sent later as failed.
+end_scheduled = Change(
     f"UPDATE notification SET status = 'failed' WHERE seq IN {THESE} AND status = 'held'"
     " AND deliver_at IS NOT NULL AND released_at IS NULL"
 )
-
-
-def end_scheduled(seqs: Iterable[int]) -> None:
-    """Settle those of these notifications that were to be sent later as failed."""
-    run(END_SCHEDULED, (list(seqs),))
-
 
 # Whether a newer notification with its tag has been recorded.
 is_replaced = Query(int, "SELECT replaced_by IS NOT NULL FROM notification WHERE seq = ?").first

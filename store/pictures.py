@@ -48,7 +48,7 @@ def add(notification_seq: int, account_seq: int, token_hash: bytes, picture: Sto
     """Keep the picture of a notification; returns how many bytes the account's pictures have now."""
     bytes_ = len(picture.data)
     run(ADD, (notification_seq, account_seq, token_hash, picture.content_type, bytes_, expires_at, picture.data))
-    return notification_days.add_picture_bytes(account_seq, bytes_)
+    return notification_days.add_picture_bytes(account=account_seq, bytes=bytes_)
 
 
 def remove(account_seq: int, seqs: list[int]) -> None:
@@ -57,4 +57,4 @@ def remove(account_seq: int, seqs: list[int]) -> None:
     if removed:
         notification_days.add_bytes(account_seq, -NOTED_BYTES.one(seqs))
         run(FORGET, (seqs,))
-        notification_days.add_picture_bytes(account_seq, -sum(row[0] for row in removed))
+        notification_days.add_picture_bytes(account=account_seq, bytes=-sum(row[0] for row in removed))

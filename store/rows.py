@@ -10,7 +10,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, get_origin, get_type_hints
 
-from store.database import insert, run
+from store.database import insert, run, run_later
 from store.engine import inserting
 from wire.json_text import own_json
 
@@ -40,6 +40,21 @@ class Query(Generic[Row]):
     def one(self, *values: object, **named: object) -> Row:
         """The only row, which exists."""
         return self._read(run(self.statement, named or values).fetchone())
+
+
+class Change:
+    """A constant statement that changes rows."""
+
+    def __init__(self, statement: str) -> None:
+        self.statement = statement
+
+    def __call__(self, *values: object, **named: object) -> int:
+        """Run it with these values, in their order or by their names; returns how many rows it changed."""
+        return run(self.statement, named or values).rowcount
+
+    def later(self, *values: object, **named: object) -> None:
+        """Run it where nobody needs to know that: see `run_later`."""
+        run_later(self.statement, named or values)
 
 
 def overdue(table: str, column: str, seq: str = "seq", only: str = "") -> Callable[..., list[tuple[int, int]]]:
@@ -79,11 +94,6 @@ def change_row(table: str, seq: int, **values: Any) -> None:
     if values:
         changes = ", ".join(f"{name} = ?" for name in values)
         run(f"UPDATE {table} SET {changes} WHERE seq = ?", (*values.values(), seq))
-
-
-def remove_row(table: str, seq: int) -> None:
-    """Delete a row."""
-    run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
 
 def keep_newest(table: str, parent: str, seq: int, kept: int) -> None:

@@ -1,11 +1,10 @@
 """The notifications that are to be sent later: whose are due, and which."""
 
 import json
-from collections.abc import Collection
 
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query
+from store.rows import Change, Query
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
 # scheduled, it looks for another account's among them.
@@ -29,11 +28,8 @@ due = Query(
     f"SELECT seq {SCHEDULED} AND (account_seq, deliver_at) >= (:account, 0)"
     f" AND (account_seq, deliver_at) <= (:account, :now) AND account_seq {OF_ENABLED} {BY_ACCOUNT} :limit",
 ).all
-
-
-def choose_devices(seq: int, device_ids: Collection[str]) -> None:
-    """Deliver the notification to these devices alone when it is due."""
-    run("UPDATE notification SET device_ids = ? WHERE seq = ?", (sorted(device_ids), seq))
+# Deliver a notification to the devices with the ids in a list alone when it is due.
+choose_devices = Change("UPDATE notification SET device_ids = ? WHERE seq = ?")
 
 
 def chosen_devices(seq: int) -> list[str] | None:

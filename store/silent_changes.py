@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from store.database import run
 from store.enabled import OF_ENABLED
-from store.rows import Query, columns
+from store.rows import Change, Query, columns
 from store.senders import Subject
 
 
@@ -26,7 +26,8 @@ class SilentChange(NamedTuple):
         return self.what, self.subject_seq
 
 
-KEEP = (
+# Note a change, by its fields; what its owner knew before the first one stays.
+keep = Change(
     "INSERT INTO silent_change (account_seq, what, subject_seq, was_wrong, is_wrong, title, body, priority)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (what, subject_seq) DO UPDATE SET is_wrong = excluded.is_wrong,"
     " title = excluded.title, body = excluded.body, priority = excluded.priority"
@@ -41,11 +42,6 @@ OF_SUBJECT = "what = ? AND subject_seq = ?"
 # Whether something was not told of this heartbeat or rule.
 is_kept = Query(int, f"SELECT EXISTS (SELECT 1 FROM silent_change WHERE {OF_SUBJECT})").one
 ONE = Query(SilentChange, f"SELECT {columns(SilentChange, 's')} FROM silent_change s WHERE {OF_SUBJECT}")
-
-
-def keep(change: SilentChange) -> None:
-    """Note a change; what its owner knew before the first one stays."""
-    run(KEEP, tuple(change))
 
 
 def take(subject: Subject) -> SilentChange | None:

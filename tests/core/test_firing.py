@@ -269,7 +269,7 @@ def test_the_newest_firings_of_a_rule_are_kept(service, owner, rule, moved_clock
     with database.transaction(1):
         for number in range(KEPT_FIRINGS + 5):
             metric_rules.begin_firing(seq, number * 10)
-            metric_rules.end_firing(seq, number * 10 + 5)
+            metric_rules.end_firing(number * 10 + 5, seq)
     times = [tuple(firing) for _, firing in metric_rules.firings_within([seq], 0, 10**9)]
     assert times == [(number * 10, number * 10 + 5) for number in range(5, KEPT_FIRINGS + 5)]
     assert [tuple(firing) for _, firing in metric_rules.firings_within([seq], 75, 80)] == [(70, 75), (80, 85)]

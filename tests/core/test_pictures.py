@@ -138,7 +138,7 @@ def test_others_go_on_while_a_picture_waits_until_another_is_stored(service, mon
 
 
 def test_a_picture_that_cannot_be_stored_leaves_no_notification(pro, monkeypatch):
-    def fails(*_):
+    def fails(**_):
         raise database.WriteFailed("disk full")
 
     monkeypatch.setattr(notification_days, "add_picture_bytes", fails)

@@ -175,7 +175,7 @@ def test_what_no_device_has_and_is_done_with_by_then_has_failed(owner, browser, 
         acknowledge(owner, id_)
     elif end == "answered":
         with transaction(EVERYBODY):
-            assert buttons.put_first_answer(1, 0, None, None, 0)
+            assert buttons.put_first_answer(1, 0, 0, None, None)
     else:
         send(owner, "newer", tag="t")
     passes(HOUR_S)

@@ -158,7 +158,7 @@ class Full:
             for status, said in zip(statuses, words, strict=True)
         ]
         with transaction(EVERYBODY):
-            alert_events.put_requests(seq, json.dumps(seen))
+            alert_events.put_requests(json.dumps(seen), seq)
 
     def _add_heartbeats(self):
         """One in each state, with long and hostile texts, and the pings that are kept of the first."""
