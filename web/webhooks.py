@@ -150,9 +150,11 @@ def _metric(metric: Any, position: int, now: int) -> MetricColumns:
 def _name(payload: Payload, field: str, longest: int) -> str:
     """An id or a name, trimmed."""
     value = payload.get(field)
-    text = value.strip() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        raise Refused(400, f"{field} {'is required' if value is None else 'must be a string'}")
+    text = value.strip()
     if not 1 <= len(text) <= longest:
-        raise Refused(400, f"{field} must be a string of 1 to {longest} characters")
+        raise Refused(400, f"{field} must have 1 to {longest} characters")
     return text
 
 
