@@ -145,14 +145,13 @@ class Baton:
                 self._pass()
 
     def begin_long(self, connection: Connection) -> bool:
-        """Go on without the baton at a long request; if it must wait for its turn, False, and it is put then."""
+        """Whether a long request has its turn now; else the connection waits for that, and is put then."""
         with self.lock:
             if connection not in self.long and len(self.long) >= MAX_LONG:  # a turn is free only if none waits
                 self.waiting.put(connection)
                 return False
             self.long.add(connection)
-        self.pass_on()
-        return True
+            return True
 
     def is_crowded(self, connection: Connection) -> bool:
         """Whether too many connections wait already for such a turn, of this client or in all."""

@@ -34,12 +34,11 @@ class Connection(socket.socket, Unreader):
         self.peer = peer
         self.sender = self.client = ""  # from where and who, once the request has waited or waits for its turn
         self.state, self.ends_s = "", 0.0  # what the connection waits for, and until when
-        self.answer: Any = None  # the answer that is being written
+        self.talk: Any = None  # what the worker does with it: a generator that stops wherever it has to wait
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.unsent = bytearray()  # what was written
-        self.began_s = 0.0  # when the request began; 0 between two
+        self.began_s = 0.0  # when the request began
         self.until_s, self.left = 0.0, 0  # the request's deadline, and how many bytes of it may still come
-        self.request: Any = None  # whose head was read, while its body is still coming
         self.is_alone = False  # while its body is read `alone`
         self.setblocking(False)
 

@@ -14,8 +14,8 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData, ParseException
 from gunicorn.workers.base import Worker
@@ -45,6 +45,10 @@ UNFINISHED = "the rest of a request"
 UNSENT = "its client to take the answer"
 LINGERING = "its client to close it"
 ENDED_BY_STOP = (SILENT, IDLE, LINGERING)
+TURN, LONG_TURN = "its client's turn", "its turn with a request that takes long"  # given by the baton
+
+Made = TypeVar("Made")
+Steps = Generator[tuple[str, float], None, Made]  # yield what a connection has to wait for, and until when
 
 
 class ThreadedWorker(Worker):
@@ -219,6 +223,7 @@ class ThreadedWorker(Worker):
                 return
             connection = Connection(accepted, peer)
             connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+            connection.talk = self._talk(connection)
             self.connections.add(connection)
             self._await(connection, SILENT, clock.monotonic_s() + READ_S)
 
@@ -238,16 +243,8 @@ class ThreadedWorker(Worker):
                     return True
         return False
 
-    def _drain(self, connection: Connection) -> None:
-        """Read what a client was still sending when it got its last answer."""
-        with contextlib.suppress(BlockingIOError):
-            if not connection.recv(MAX_READ_BYTES):
-                return self._end(connection)
-        return self._await(connection, LINGERING, connection.ends_s)
-
     def _end(self, connection: Connection) -> None:
-        if connection.answer:
-            self._end_answer(connection.answer)
+        connection.talk.close()
         connection.close()
         self._leave(connection)
 
@@ -257,142 +254,130 @@ class ThreadedWorker(Worker):
         self.baton.end_long(connection)
         self._accept_again()
 
-    def _close(self, connection: Connection) -> None:
-        """Close the connection for writing, and read on for a while, or the client might never see its answer.
-
-        TCP resets a connection that is closed with unread data.
-        """
-        connection.answer = None
-        try:
-            connection.shutdown(socket.SHUT_WR)
-        except OSError:
-            return self._end(connection)
-        return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
-
     def make_way(self) -> None:
         """Let others run, because this thread is about to wait: another thread, and another long request."""
         self.baton.pass_on()
         if connection := getattr(self.own, "connection", None):
             self.baton.end_long(connection)
 
-    # --- one request ---
+    # --- one connection ---
 
     def _serve(self, connection: Connection) -> None:
-        """Go on with a connection that is this thread's, until it waits again or is closed."""
-        self.own.connection = connection
-        state, connection.state = connection.state, ""
+        """Go on with a connection that is this thread's, until it waits again or ends."""
+        self.own.connection, connection.state = connection, ""
         try:
-            if state == LINGERING:
-                self._drain(connection)
-            elif connection.answer:
-                self._write(connection.answer)
-            else:
-                self._answer(connection)
+            state, ends_s = next(connection.talk)
+            while state == LONG_TURN and self.baton.begin_long(connection):
+                state, ends_s = next(connection.talk)
+        except StopIteration:
+            return self._end(connection)
         except HandOver as given:
-            connection.answer = None
             self._leave(connection)
-            given.begin(connection)
+            return given.begin(connection)
+        if state == TURN:
+            self.baton.put(connection)
+        elif state != LONG_TURN:
+            is_unsent = state == UNSENT and bool(connection.unsent)
+            self._await(connection, state, ends_s)
+            if is_unsent:
+                self._bound_unsent()
+        return None
+
+    def _talk(self, connection: Connection) -> Steps[None]:
+        """Answer a client's requests until the connection ends."""
+        try:
+            # Also while the worker stops: a client that was told `keep-alive` may be sending its next request.
+            while (yield from self._answered(connection)):
+                if connection.rest:
+                    self.baton.end_long(connection)
+                    yield TURN, math.inf
+                else:
+                    connection.client = ""
+                    yield IDLE, clock.monotonic_s() + self.cfg.keepalive
+        except (GeneratorExit, HandOver):
+            raise
         except BaseException as error:
             if not isinstance(error, (TimeoutError, ConnectionError)):
                 self.log.error("Error handling request", exc_info=error)
-            self._close(connection)
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+            ends_s = clock.monotonic_s() + LINGER_S
+            yield LINGERING, ends_s
+            while connection.recv(MAX_READ_BYTES):  # TCP would reset a connection with unread data, and its answer
+                yield LINGERING, ends_s
 
-    def _answer(self, connection: Connection) -> None:
-        """Read a request and answer it, unless more of it must come or others have their turn before."""
-        if not connection.began_s:
-            connection.begin(clock.monotonic_s(), self.max_bytes)
+    def _received(self, connection: Connection) -> Steps[Incoming | None]:
+        """The request, once enough of it has come to be answered; None if the client has left, or was refused."""
+        connection.begin(clock.monotonic_s(), self.max_bytes)
         try:
-            request = self._received(connection)
-        except (StopIteration, NoMoreData):  # the client has left
-            return self._close(connection)
+            while not connection.gather(has_head):
+                yield UNFINISHED, connection.until_s
+            if is_too_long(connection.rest):
+                raise LimitRequestHeaders(TOO_LARGE_HEAD)
+            request = Incoming(self.cfg, connection, connection.peer)
+            if request.expects_continue:
+                connection.write(CONTINUE)
+                connection.is_flushed()
+            while not request.has_come():
+                yield UNFINISHED, connection.until_s
+            return request
+        except (StopIteration, NoMoreData):
+            pass
         except LimitRequestHeaders:
-            return self._refuse(connection, 400, TOO_LARGE_HEAD)
+            self._refuse(connection, 400, TOO_LARGE_HEAD)
         except ParseException:
-            return self._refuse(connection, 400, "The request is not valid HTTP.")
+            self._refuse(connection, 400, "The request is not valid HTTP.")
+        return None
+
+    def _answered(self, connection: Connection) -> Steps[bool]:
+        """Let the application answer a request when it is the client's turn; returns whether another may follow."""
+        request = yield from self._received(connection)
         if request is None:
-            return self._await(connection, UNFINISHED, connection.until_s)
+            return False
         takes_long, has_waited = self.wsgi.takes_long(request.method, request.path), bool(connection.client)
         if takes_long or (self.baton.work and not has_waited):
             connection.client = client_of(request)
             connection.sender = self.sender_of(connection.peer[0], http_messages.forwarded_for(request))
-        is_crowded = takes_long and self.baton.is_crowded(connection)
+        is_crowded = takes_long and self.baton.is_crowded(connection)  # then the application refuses
         if takes_long and not is_crowded:
-            if not self.baton.begin_long(connection):
-                return None
+            yield LONG_TURN, math.inf
+            self.baton.pass_on()
         elif self.baton.work and not has_waited:
-            return self.baton.put(connection)
-        return self._ask(connection, request, is_crowded)
-
-    def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
-        """Let the application answer, which refuses if it `is_crowded`, and write the answer."""
-        connection.request = None
+            yield TURN, math.inf
         if not request.is_whole:
             self.make_way()
         has_room = len(self.connections) < self.cfg.worker_connections - self.cfg.threads
         may_keep_alive = self.alive and self.cfg.keepalive > 0 and has_room and not request.should_close()
-        answer = connection.answer = Answer(connection, request, may_keep_alive)
+        answer = Answer(connection, request, may_keep_alive)
         try:
             answer.environ = request.environ()
             answer.environ["pocketbell.is_crowded"] = is_crowded
             answer.body = self.wsgi(answer.environ, answer.start)
+            yield from self._written(answer)
         except Exception as error:
-            return self._fail(answer, error)
-        return self._write(answer)
+            if answer.is_begun or isinstance(error, HandOver):
+                raise
+            self.log.error("Error handling request", exc_info=error)
+            self._refuse(connection, 500, "The request could not be answered.")
+            return False
+        return answer.is_keep_alive and answer.is_whole
 
-    def _received(self, connection: Connection) -> Incoming | None:
-        """The request, once enough of it has come to be answered; None until then."""
-        if connection.request is None:
-            if not connection.gather(has_head):
-                return None
-            if is_too_long(connection.rest):
-                raise LimitRequestHeaders(TOO_LARGE_HEAD)
-            connection.request = Incoming(self.cfg, connection, connection.peer)
-            if connection.request.expects_continue:
-                connection.write(CONTINUE)
-                connection.is_flushed()
-        request: Incoming = connection.request
-        return request if request.has_come() else None
-
-    def _write(self, answer: Answer) -> None:
-        """Write what the client takes of the answer at once; the rest waits without a thread."""
+    def _written(self, answer: Answer) -> Steps[None]:
+        """Write what the client takes of the answer at once, and the rest when it takes more."""
         connection = answer.connection
         try:
-            is_flushed = connection.is_flushed()
-            if is_flushed and not answer.is_closed:
-                if answer.parts and not self.baton.begin_long(connection):
-                    return None
-                if answer.write_parts():
-                    self._end_answer(answer)
-                is_flushed = connection.is_flushed()
-        except Exception as error:
-            self._end_answer(answer)
-            return self._fail(answer, error)
-        if is_flushed and answer.is_closed:
-            return self._finish(answer)
-        self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
-        if not is_flushed:
-            self._bound_unsent()
-        return None
-
-    def _finish(self, answer: Answer) -> None:
-        """Wait for the next request of a client that has taken its answer, or close the connection."""
-        connection = answer.connection
-        connection.answer, connection.began_s = None, 0.0
-        # Also while the worker stops: a client that was told `keep-alive` may be sending its next request.
-        if not (answer.is_keep_alive and answer.is_whole):
-            return self._close(connection)
-        if connection.rest:
-            self.baton.end_long(connection)
-            return self.baton.put(connection)
-        connection.client = ""
-        return self._await(connection, IDLE, clock.monotonic_s() + self.cfg.keepalive)
-
-    def _end_answer(self, answer: Answer) -> None:
-        """Log a request whose answer is written or given up, and free what the answer holds."""
-        if not answer.is_closed:
-            took_s = clock.monotonic_s() - answer.connection.began_s
-            self.log.access(answer.environ, answer.status, answer.sent, took_s)
+            for _ in answer.write_parts():
+                connection.is_flushed()
+                yield UNSENT, clock.monotonic_s() + WRITE_S
+                while not connection.is_flushed():
+                    yield UNSENT, clock.monotonic_s() + WRITE_S
+                yield LONG_TURN, math.inf
+                self.baton.pass_on()
+        finally:
+            self.log.access(answer.environ, answer.status, answer.sent, clock.monotonic_s() - connection.began_s)
             answer.close()
+        while not connection.is_flushed():
+            yield UNSENT, clock.monotonic_s() + WRITE_S
 
     def _bound_unsent(self) -> None:
         """Drop answers that wait to be taken, the oldest first, while all together are too large."""
@@ -403,17 +388,9 @@ class ThreadedWorker(Worker):
                 surplus -= len(connection.unsent)
                 self._end(connection)
 
-    def _fail(self, answer: Answer, error: Exception) -> None:
-        """Answer with status 500; raises the error if the answer has begun, or if it hands the connection over."""
-        if answer.is_begun or isinstance(error, HandOver):
-            raise error
-        self.log.error("Error handling request", exc_info=error)
-        return self._refuse(answer.connection, 500, "The request could not be answered.")
-
     def _refuse(self, connection: Connection, status: int, sentence: str) -> None:
-        """Answer invalid HTTP with an error, and close the connection."""
+        """Answer invalid HTTP with an error, before the connection ends."""
         head, body = http_messages.refusal(status, sentence)
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
         connection.write(head + body)
         connection.is_flushed()  # who does not take this either has taken nothing for long
-        self._close(connection)

@@ -160,8 +160,6 @@ class Answer:
         self.connection, self.request, self.may_keep_alive = connection, request, may_keep_alive
         self.environ: dict[str, Any] = {}
         self.body: Iterable[bytes] = ()
-        self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
-        self.is_closed = False  # the body is written, or given up
         self.status, self.sent = 0, 0  # the code, and how many bytes of the body
         self.head = b""  # still to be written
         self.is_begun = False
@@ -214,20 +212,17 @@ class Answer:
         self.left -= len(data)
         self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
 
-    def write_parts(self) -> bool:
-        """Write the next parts of the body, one if its length is unknown; whether that was all."""
-        if self.parts is None:
-            self.parts = iter(self.body)
-        for part in self.parts:
+    def write_parts(self) -> Iterator[None]:
+        """Write the body; stops after each part if its length is unknown, else after some."""
+        for part in self.body:
             self.write(part)
             if self.left == math.inf or (self.left and len(self.connection.unsent) > MAX_JOINED_BYTES):
-                return False
+                yield
         self._write(b"0\r\n\r\n" if self.is_chunked else b"")  # with the head, if there is no body
-        return True
 
     def close(self) -> None:
         """Free what the body holds."""
-        body, self.body, self.parts, self.is_closed = self.body, (), None, True
+        body, self.body = self.body, ()
         if hasattr(body, "close"):
             body.close()
 

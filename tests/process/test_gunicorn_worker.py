@@ -91,6 +91,7 @@ def listener(idle):
 def waits(worker, connection, state):
     """Let a connection wait, whose time is never over."""
     worker.connections.add(connection)
+    connection.talk = worker._talk(connection)
     worker._await(connection, state, math.inf)
 
 
@@ -146,16 +147,6 @@ def test_a_full_server_accepts_again_when_a_connection_ends(idle, listener):
         client.close()
 
 
-def answer_of(connection, length, headers=None, body=None):
-    """An answer of a whole request, whose body, by default one of so many bytes, is still to be written."""
-    connection.begin(clock.monotonic_s(), 1_000_000)
-    request = Incoming(Config(), connection, connection.peer)
-    answer = Answer(connection, request, True)
-    answer.start("200 OK", [("Content-Length", str(length))] if headers is None else headers)
-    answer.body = [b"x" * length] if body is None else body
-    return answer
-
-
 def application_of(asked):
     """An application that answers with the body of the request, and adds that to `asked`."""
 
@@ -172,6 +163,7 @@ def application_of(asked):
 @pytest.fixture
 def writes(idle, ends):
     """The worker, which serves one connection that has sent a request and reads slowly; what it logs."""
+    idle.cfg.set("worker_connections", 1_000)
     idle.logged = []
     idle.log = SimpleNamespace(
         access=lambda _, status, sent, took_s: idle.logged.append(sent),
@@ -184,10 +176,16 @@ def writes(idle, ends):
     return idle
 
 
-def begin_writing(worker, answer):
-    """Let the worker write what the client takes of an answer."""
-    answer.connection.answer = answer
-    worker._serve(answer.connection)
+def begin_writing(worker, connection, length, headers=None, body=None):
+    """Let the worker write what the client takes of an answer, by default of one of so many bytes."""
+
+    def application(environ, start):
+        start("200 OK", [("Content-Length", str(length))] if headers is None else headers)
+        return [b"x" * length] if body is None else body
+
+    application.takes_long = lambda method, path: False
+    worker.wsgi, worker.max_bytes, connection.talk = application, 1_000_000, worker._talk(connection)
+    worker._serve(connection)
 
 
 def take(worker, theirs, until):
@@ -206,7 +204,7 @@ def take(worker, theirs, until):
 @pytest.mark.parametrize("length", [60_000, 3_000_000])
 def test_a_client_that_does_not_take_its_answer_keeps_no_thread_and_gets_it_later(writes, ends, length):
     ours, theirs = ends
-    begin_writing(writes, answer_of(ours, length))
+    begin_writing(writes, ours, length)
     assert ours.state == UNSENT and writes.logged == [length]
     taken = take(writes, theirs, lambda: ours.state == IDLE)
     assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.unsent and writes.logged == [length]
@@ -222,7 +220,7 @@ def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_take
             yield b"%02d" % part * 50_000
         made.append("closed")
 
-    begin_writing(writes, answer_of(ours, 0, [], body()))
+    begin_writing(writes, ours, 0, [], body())
     assert made == [0] and not writes.logged
     taken = take(writes, theirs, lambda: ours.state == IDLE)
     parts = [b"186A0\r\n" + b"%02d" % part * 50_000 + b"\r\n" for part in range(40)]
@@ -237,7 +235,7 @@ def test_a_connection_is_kept_only_if_its_answer_was_as_long_as_announced(idle, 
     ours, theirs = ends
     idle.log = SimpleNamespace(access=lambda *_: None)
     theirs.sendall(method + b" / HTTP/1.1\r\nHost: x\r\n\r\n")
-    begin_writing(idle, answer_of(ours, 4, body=[body]))
+    begin_writing(idle, ours, 4, body=[body])
     assert ours.state == state
 
 
@@ -252,7 +250,7 @@ def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_cl
 
     if why == "memory":
         monkeypatch.setattr(gunicorn_worker, "MAX_UNSENT_BYTES", 100_000)
-    begin_writing(writes, answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"])))
+    begin_writing(writes, ours, 0, [], Body([b"x" * 200_000, b"never"]))
     assert bool(writes.waiting) == (why != "memory")
     moved_clock.advance(WRITE_S - 1)
     writes._look_after(0)

@@ -214,7 +214,7 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
         answer = Answer(written, request, not request.should_close())
         answer.start(status, headers)
         answer.body = parts
-        while not answer.write_parts():
+        for _ in answer.write_parts():
             pass
         theirs = wsgi.Response(request, by := Written(), cfg)
         theirs.start_response(status, headers)

@@ -44,6 +44,7 @@ def desk():
     for ours, _ in pairs:
         connection = Connection(ours)
         worker.connections.add(connection)
+        connection.talk = worker._talk(connection)
         worker._await(connection, IDLE, math.inf)
     worker.baton.take_away()
     yield SimpleNamespace(worker=worker, held=held, begun=begun, clients=[theirs for _, theirs in pairs])
@@ -266,7 +267,7 @@ def test_a_download_that_goes_on_after_a_pause_waits_for_its_turn(desk):
         if environ["PATH_INFO"] != "/download":
             return answers(environ, start)
         start("200 OK", [])
-        return iter([b"x" * 20_000] * 100)
+        return (b"x" * 20_000 for _ in range(100) if desk.worker.baton.holder != threading.get_ident())
 
     application.takes_long = lambda method, path: True
     desk.worker.wsgi = application
