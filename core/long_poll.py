@@ -36,7 +36,8 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
                 break
-            _pause(min(left_s, POLLED_EVERY_S))
+            with _changed:
+                _changed.wait(min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
         with _changed:
@@ -48,9 +49,3 @@ def note_change() -> None:
     """Wake the waiting requests after an answer or an acknowledgement."""
     with _changed:
         _changed.notify_all()
-
-
-def _pause(pause_s: float) -> None:
-    """Wait at most `pause_s` seconds for a change."""
-    with _changed:
-        _changed.wait(pause_s)
