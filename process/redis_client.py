@@ -36,19 +36,17 @@ class RedisClient:
     """The connection to one Redis. `name` keeps the keys of one database apart from others' on the same Redis."""
 
     def __init__(self, url: str, name: str, verifies: bool = True, ca_file: str | None = None) -> None:
-        from redis import ConnectionPool, Redis, SSLConnection
+        from redis import Redis
         from redis.backoff import NoBackoff
-        from redis.connection import parse_url
         from redis.retry import Retry
 
-        options = parse_url(url)  # type: ignore[no-untyped-call]
-        if options.get("connection_class") is SSLConnection:
+        # Unless told otherwise, redis-py 8.1 tries three times, and waits 5 s each time.
+        options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
+        options |= {"retry": Retry(NoBackoff(), 0), "protocol": 2, "driver_info": None}
+        if url.startswith("rediss:"):
             options |= {"ssl_cert_reqs": "required" if verifies else "none"}
             options |= {"ssl_ca_certs": ca_file or certifi.where()} if verifies else {}
-        # Unless told otherwise, redis-py 8.1 tries three times, and waits 5 s each time.
-        options |= {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
-        options |= {"retry": Retry(NoBackoff(), 0), "protocol": 2, "driver_info": None}
-        self._redis = Redis.from_pool(ConnectionPool(**options))
+        self._redis = Redis.from_url(url, **options)  # whose options would win, but the settings allow none in `url`
         self._prefix = f"{{pocketbell:{name}}}:"  # the braces keep all keys on one node of a cluster
         self._questions: SimpleQueue[Question] = SimpleQueue()
         self._lock = threading.Lock()
