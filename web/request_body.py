@@ -69,28 +69,18 @@ _receiving_of = cache(lambda account_seq: upload_turns(MAX_RECEIVING_OF_ONE, 0))
 
 def _place() -> AbstractContextManager[None]:
     """A place among the requests whose threads wait for their bodies, unless this one's is in memory already."""
-    return nullcontext() if type(current().environ["wsgi.input"]) is BytesIO else _waiting()
+    is_here = type(current().environ["wsgi.input"]) is BytesIO
+    return nullcontext() if is_here else _turn(_receiving_of(_account_seq()), receiving)
 
 
 @contextmanager
-def _waiting() -> Iterator[None]:
-    with _receiving_of(_account_seq()).turn("all"), receiving.turn("all"), _one_reader():
-        yield
-
-
-@contextmanager
-def _upload() -> Iterator[None]:
-    """The turn of a large upload, which gets more time than other requests."""
-    with _uploads_of(current().caller.account_seq).turn("all"), large_uploads.turn("all"), _one_reader():
-        if connection := current().environ.get("gunicorn.socket"):
-            connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
-        yield
-
-
-def _one_reader() -> AbstractContextManager[None]:
-    """Let no other thread copy a body meanwhile, where our own server serves the request."""
+def _turn(of_account: Turns, of_all: Turns, seconds: float = 0) -> Iterator[None]:
+    """A turn to wait for a body, perhaps for longer. Where our server serves, no other thread copies one then."""
     connection = current().environ.get("gunicorn.socket")
-    return connection.alone() if connection else nullcontext()
+    with of_account.turn("all"), of_all.turn("all"), connection.alone() if connection else nullcontext():
+        if connection and seconds:
+            connection.go_on(MAX_UPLOAD_BYTES, seconds)
+        yield
 
 
 def read_fields(*known: str) -> dict[str, Any]:
@@ -136,7 +126,7 @@ def read_upload(keeps: Callable[[bytes], int], largest: int, at_first: int) -> t
         wanted, size = keeps(bytes(kept)), len(kept)
         size += _read_on(min(most, at_first) - size, kept, wanted)
     if at_first == size < most:
-        with _upload():
+        with _turn(_uploads_of(current().caller.account_seq), large_uploads, UPLOAD_S):
             size += _read_on(most - size, kept, wanted)
     _check(size, largest)
     if size < announced:
