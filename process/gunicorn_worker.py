@@ -80,7 +80,7 @@ class ThreadedWorker(Worker):
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""
         self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + MAX_READ_BYTES
-        self.listeners = {listener.fileno(): listener for listener in self.sockets}
+        self.listeners = {listener.fileno(): listener.sock for listener in self.sockets}
         for listener in self.sockets:
             listener.setblocking(False)
             self.poller.watch(listener.fileno())
@@ -184,11 +184,9 @@ class ThreadedWorker(Worker):
         elif listener := self.listeners.get(fd):
             try:
                 self._accept(listener)
-            except Exception as error:
-                if self.alive:  # else the main thread has closed the listener
-                    self.log.error("A connection could not be accepted", exc_info=error)
-            if self.alive and not self.is_full:
-                self.poller.watch(fd)
+            finally:
+                if self.alive and not self.is_full:
+                    self.poller.watch(fd)
 
     # --- connections that wait ---
 
@@ -218,11 +216,12 @@ class ThreadedWorker(Worker):
         for _ in range(min(max(room, 1), ACCEPTED_AT_ONCE)):
             try:
                 accepted, peer = listener.accept()
-            except OSError as error:
+                server = listener.getsockname()
+            except OSError as error:  # none has come, or the main thread has closed the listener
                 self.is_full |= error.errno in NO_ROOM and not self._make_room()
                 return
             connection = Connection(accepted, peer)
-            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+            connection.environ = environ_of(self.cfg, peer, server)
             connection.talk = self._talk(connection)
             self.connections.add(connection)
             self._await(connection, SILENT, clock.monotonic_s() + READ_S)

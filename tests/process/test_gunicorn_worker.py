@@ -123,7 +123,7 @@ def test_a_connection_with_a_request_is_never_dropped_for_a_new_one(idle, listen
 def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idle, caplog):
     listener = TCPSocket(("127.0.0.1", 0), idle.cfg, idle.log)
     fd = listener.fileno()
-    idle.listeners[fd] = listener
+    idle.listeners[fd] = listener.sock
     idle.poller.watch(fd)
     with socket.create_connection(listener.getsockname()):
         assert idle.poller.look(True) == [fd]
