@@ -191,8 +191,7 @@ class ThreadedWorker(Worker):
     # --- connections that wait ---
 
     def _await(self, connection: Connection, state: str, ends_s: float) -> None:
-        """Let the connection wait without a thread or turn, until the poller reports it or its time is over."""
-        self.baton.end_long(connection)
+        """Let the connection wait without a thread, until the poller reports it or its time is over."""
         connection.state, connection.ends_s = state, ends_s
         fd = connection.fileno()
         self.waiting[fd] = connection
@@ -266,20 +265,22 @@ class ThreadedWorker(Worker):
         self.own.connection, connection.state = connection, ""
         try:
             state, ends_s = next(connection.talk)
-            while state == LONG_TURN and self.baton.begin_long(connection):
+            while state == LONG_TURN:
+                if not self.baton.begin_long(connection):
+                    return None
                 state, ends_s = next(connection.talk)
         except StopIteration:
             return self._end(connection)
         except HandOver as given:
             self._leave(connection)
             return given.begin(connection)
+        self.baton.end_long(connection)
         if state == TURN:
-            self.baton.put(connection)
-        elif state != LONG_TURN:
-            is_unsent = state == UNSENT and bool(connection.unsent)
-            self._await(connection, state, ends_s)
-            if is_unsent:
-                self._bound_unsent()
+            return self.baton.put(connection)
+        is_unsent = state == UNSENT and bool(connection.unsent)
+        self._await(connection, state, ends_s)
+        if is_unsent:
+            self._bound_unsent()
         return None
 
     def _talk(self, connection: Connection) -> Steps[None]:
@@ -288,7 +289,6 @@ class ThreadedWorker(Worker):
             # Also while the worker stops: a client that was told `keep-alive` may be sending its next request.
             while (yield from self._answered(connection)):
                 if connection.rest:
-                    self.baton.end_long(connection)
                     yield TURN, math.inf
                 else:
                     connection.client = ""
