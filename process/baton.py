@@ -147,19 +147,18 @@ class Baton:
     def begin_long(self, connection: Connection) -> bool:
         """Whether a long request has its turn now; else the connection waits for that, and is put then."""
         with self.lock:
-            if connection not in self.long and len(self.long) >= MAX_LONG:  # a turn is free only if none waits
-                self.waiting.put(connection)
-                return False
-            self.long.add(connection)
-            return True
+            if len(self.long) < MAX_LONG:  # so none waits
+                self.long.add(connection)
+                return True
+            self.waiting.put(connection)
+            return False
 
     def is_crowded(self, connection: Connection) -> bool:
         """Whether too many connections wait already for such a turn, of this client or in all."""
         with self.lock:
             clients = self.waiting.senders.get(connection.sender, {})
             is_full = self.waiting.number >= MAX_WAITING and sum(map(len, clients.values())) >= MAX_BEYOND
-            is_crowded = is_full or len(clients.get(connection.client, ())) >= MAX_WAITING_OF_CLIENT
-            return is_crowded and connection not in self.long
+            return is_full or len(clients.get(connection.client, ())) >= MAX_WAITING_OF_CLIENT
 
     def end_long(self, connection: Connection) -> None:
         """End the connection's turn with a long request, if it has one: the next gets it."""

@@ -28,9 +28,8 @@ def of(client, number):
 def test_two_long_requests_run_at_once_and_others_follow_in_order(baton):
     first, second, third, fourth = of("a", 4)
     assert [baton.begin_long(one) for one in (first, second, third, fourth)] == [True, True, False, False]
-    assert baton.begin_long(first)  # it has its turn still
     baton.end_long(second)
-    assert baton.admitted == [third] and baton.begin_long(third)
+    assert baton.admitted == [third]
     baton.end_long(second)
     assert baton.admitted == [third]
     for one in (first, third, fourth):
@@ -59,7 +58,6 @@ def test_waiting_requests_are_limited_per_client_and_in_total(baton, monkeypatch
     for one in of("a", 4):
         assert not baton.is_crowded(Asked("a"))
         baton.begin_long(one)
-    assert not baton.is_crowded(next(iter(baton.long)))
     assert baton.is_crowded(Asked("a")) and not baton.is_crowded(Asked("b"))
     baton.begin_long(*of("b", 1))
     assert baton.is_crowded(Asked("b")) and baton.is_crowded(Asked("c")) and not baton.is_crowded(Asked("c", "t"))
