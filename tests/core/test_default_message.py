@@ -47,9 +47,16 @@ def said(payload):
         ([3, {"title": "t", "text": "x"}, {"title": "u"}], "t", "x"),
         ({"title": 1, "message": True, "a": None, "b": [], "c": {}}, "", "title: 1\nmessage: true"),
         ({"message": "[1] done {2}"}, "", "[1] done {2}"),
+        ({"data": '{"title": "t", "message": "m"}'}, "t", "m"),
+        ({"message": ' {"text": "x"}'}, "", "x"),
+        ({"state": '{"level": 3}', "a": 1}, "", "a: 1\nstate.level: 3"),
+        ({"message": json.dumps({"Message": json.dumps({"detail": '{"title": "t", "text": "x"}'})})}, "t", "x"),
+        ({"message": '{"a": 1'}, "", NO_TEXT),
     ],
 )
-def test_title_and_body_are_looked_for_at_the_top_and_one_level_down(payload, title, body):
+def test_title_and_body_are_looked_for_at_the_top_and_one_level_down_and_in_texts_that_are_json(
+    payload, title, body
+):
     assert said(payload)[:2] == (title, body)
 
 
@@ -68,20 +75,6 @@ def test_title_and_body_are_looked_for_at_the_top_and_one_level_down(payload, ti
 )  # fmt: skip
 def test_a_payload_without_title_or_body_becomes_lines_of_its_first_two_levels(payload, lines):
     assert said(payload).body.replace("\n", " ") == lines
-
-
-@each(
-    "payload, title, body",
-    [
-        ({"data": '{"title": "t", "message": "m"}'}, "t", "m"),
-        ({"message": ' {"text": "x"}'}, "", "x"),
-        ({"state": '{"level": 3}', "a": 1}, "", "a: 1\nstate.level: 3"),
-        ({"message": json.dumps({"Message": json.dumps({"detail": '{"title": "t", "text": "x"}'})})}, "t", "x"),
-        ({"message": '{"a": 1'}, "", NO_TEXT),
-    ],
-)
-def test_a_text_that_holds_a_json_object_is_read_as_one(payload, title, body):
-    assert said(payload)[:2] == (title, body)
 
 
 @each(

@@ -127,21 +127,6 @@ def test_an_endless_answer_is_abandoned_in_time(make_service, moved_clock, monke
     assert listener.connections <= 6
 
 
-def test_only_the_beginning_of_a_long_answer_is_read(make_service, moved_clock):
-    def pour(connection, _):
-        connection.recv(4096)
-        with suppress(OSError):
-            for _ in range(10_000):
-                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 100_000)
-        poured.set()
-
-    poured = threading.Event()
-    with listening(pour) as listener:
-        make_service(HEARTBEAT_URL=listener.url)
-        health_ping.ping()
-    assert poured.wait(timeout=30) and health_ping.last_failure() == ""
-
-
 def test_the_doctor_says_whether_a_heartbeat_url_is_set(service, watched, watcher, make_service):
     def seen():
         return next(one[1:] for one in doctor.examine(watched.settings) if one.check == "watched")
