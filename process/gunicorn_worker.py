@@ -126,6 +126,7 @@ class ThreadedWorker(Worker):
     def _stop(self) -> None:
         """Take no more connections, and end once all have ended, or when the time is over."""
         for listener in self.sockets:  # so that a new service can start
+            self._accept(listener.sock)  # the system would reset those that have come
             listener.close()
         until_s = clock.monotonic_s() + self.cfg.graceful_timeout
         while self.connections and not self.is_over and clock.monotonic_s() < until_s:
