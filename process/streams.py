@@ -21,23 +21,20 @@ from process.faults import log_fault
 MAX_STREAMS = 32
 MAX_STREAMS_OF_OWNER = 12
 MAX_STREAMS_OF_KEY = 4
-KEEPALIVE_S = 45.0  # between two; also how long a client may leave a message untaken
+KEEPALIVE_S = 45.0  # between two; also how long a client may leave a piece untaken
 LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
 STOPPED_WITHIN_S = 2.0
 MESSAGES_AT_ONCE = 20  # of one connection, with those that are not for it; then the others have their turn
 PAUSE_S = 0.002  # of all streams, whenever one has written so many: threads that answer need the interpreter too
-READ_BYTES = 4_096
+PIECE_BYTES = 4_096  # read, or written, at once
 MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 
 log = logging.getLogger("pocketbell")
 
 
 class Ended(Exception):
-    """The connection is to end; `last` is written before, if the client takes it."""
-
-    def __init__(self, last: bytes = b"") -> None:
-        self.last = last
+    """The connection is to end, with what the framing has for it if the last message is whole."""
 
 
 class Source(Protocol):
@@ -107,10 +104,11 @@ class Stream:
         fields: dict[str, object],
         framing: Framing | None = None,
     ) -> None:
-        self.connection, self.head, self.source, self.fields = connection, head, source, fields
+        self.connection, self.source, self.fields = connection, source, fields
         self.framing = framing or Framing()
-        self.stirred = asyncio.Event()  # there may be new messages
-        self.writing = asyncio.Lock()
+        self.before = head  # what is written before the next message: the head, answers, signs of life
+        self.is_whole = True  # nothing, or the whole of it, was written of what was written last
+        self.stirred = asyncio.Event()  # there may be something to write
         self.begun_s = clock.monotonic_s()
         self.sent = self.messages = self.heard = 0
         connection.setblocking(False)
@@ -124,13 +122,16 @@ class Stream:
                 tasks.create_task(self._tell(pause, note))
                 tasks.create_task(self._listen())
                 tasks.create_task(self._show_life())
-        except* (Ended, OSError):
+        except* Ended:
+            if self.is_whole:
+                with contextlib.suppress(OSError):
+                    await self._write(self.framing.end())
+        except* OSError:
             pass
         except* Exception as faults:
             log_fault("A stream failed", faults.exceptions[0])
 
     async def _tell(self, pause: Callable[[float], object], note: Callable[[], object]) -> None:
-        await self._write(self.head)
         while True:
             self.stirred.clear()
             for _ in range(MESSAGES_AT_ONCE):
@@ -144,12 +145,11 @@ class Stream:
             await self.stirred.wait()
 
     async def _write_message(self) -> bool:
-        """Write the next message if it is for the client; whether there was one."""
-        try:
-            message = self.source.next()
-        except Ended:
-            await self._write(self.framing.end())
-            raise
+        """Write the next message if it is for the client, and what goes before it; whether there was one."""
+        before, self.before = self.before, b""
+        if before:
+            await self._write(before)
+        message = self.source.next()
         if message:
             await self._write(message)
             self.messages += 1
@@ -157,30 +157,36 @@ class Stream:
         return message is not None
 
     async def _listen(self) -> None:
-        """Answer what the client says, until it ends or says too much."""
-        while data := await asyncio.get_running_loop().sock_recv(self.connection, READ_BYTES):
+        """Answer what the client says, until it ends, says too much, or takes no answers."""
+        while data := await asyncio.get_running_loop().sock_recv(self.connection, PIECE_BYTES):
             self.heard += len(data)
-            if self.heard > MAX_HEARD_BYTES:
+            if self.heard > MAX_HEARD_BYTES or len(self.before) > PIECE_BYTES:
                 break
-            try:
-                await self._write(self.framing.received(data))
-            except Ended as ended:
-                if not self.writing.locked():
-                    self.connection.send(ended.last)
-                break
-        raise Ended
+            if answer := self.framing.received(data):
+                self._say(answer)
+            await asyncio.sleep(0)  # else who has sent much would have the thread until all is read
+        raise ConnectionAbortedError
 
     async def _show_life(self) -> None:
         while True:
             await asyncio.sleep(KEEPALIVE_S)
             self.heard = 0
-            await self._write(self.source.keepalive())
+            self._say(self.source.keepalive())
+
+    def _say(self, data: bytes) -> None:
+        """Let data be written before the next message, as only one task may write."""
+        self.before += data
+        self.stirred.set()
 
     async def _write(self, data: bytes) -> None:
-        """Write data; raises `OSError`, also if the client does not take it in time."""
-        async with self.writing, asyncio.timeout(KEEPALIVE_S):
-            await asyncio.get_running_loop().sock_sendall(self.connection, data)
-        self.sent += len(data)
+        """Write data; raises `OSError`, also if the client does not take a piece of it in time."""
+        self.is_whole = False
+        for start in range(0, len(data), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            async with asyncio.timeout(KEEPALIVE_S):
+                await asyncio.get_running_loop().sock_sendall(self.connection, piece)
+            self.sent += len(piece)
+        self.is_whole = True
 
     def end(self) -> None:
         """Close the connection, and log the one line of this stream."""
@@ -267,6 +273,8 @@ class Hub:
                 looked_s = clock.monotonic_s()
                 self._look([*self.tasks], is_woken=False)
             self._settle()
+        with self.lock:  # who had it found room, and who gets it next finds none
+            await asyncio.sleep(0)  # so that what was opened has begun
         for task in self.tasks.values():
             task.cancel()
         await asyncio.gather(*self.tasks.values(), return_exceptions=True)

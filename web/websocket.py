@@ -7,7 +7,7 @@ import. Must not know what the messages are.
 import base64
 from typing import Any
 
-from wsproto.connection import Connection, ConnectionType
+from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import CloseConnection, Message, Ping, TextMessage
 from wsproto.utilities import generate_accept_token
 
@@ -37,14 +37,15 @@ class WebSocket(Framing):
     def __init__(self) -> None:
         self.frames = Connection(ConnectionType.SERVER)
         self.data_bytes = 0  # of the client's message so far
+        self.code = NORMAL  # with which it will be closed
 
     def frame(self, message: str) -> bytes:
-        """The message in a frame."""
-        return bytes(self.frames.send(TextMessage(message)))
+        """The message in a frame; nothing once the client has closed."""
+        return bytes(self.frames.send(TextMessage(message))) if self.frames.state is ConnectionState.OPEN else b""
 
     def end(self) -> bytes:
         """The frame that closes."""
-        return self._close(NORMAL)
+        return bytes(self.frames.send(CloseConnection(self.code)))
 
     def received(self, data: bytes) -> bytes:
         """The answers to the client's pings; raises `Ended` when it closes or breaks the rules."""
@@ -52,7 +53,7 @@ class WebSocket(Framing):
         self.frames.receive_data(data)
         for event in self.frames.events():
             if isinstance(event, CloseConnection):  # also what wsproto makes of a broken rule
-                raise Ended(self._close(event.code))
+                raise self._ended(event.code)
             if isinstance(event, Ping):
                 answers += self.frames.send(event.response())
             elif isinstance(event, Message):
@@ -63,11 +64,12 @@ class WebSocket(Framing):
         """Ignore what the client says, as long as it is short and in one frame; else raises `Ended`."""
         self.data_bytes += len(message.data)
         if self.data_bytes > MAX_DATA_BYTES:
-            raise Ended(self._close(TOO_BIG))
+            raise self._ended(TOO_BIG)
         if message.frame_finished and not message.message_finished:
-            raise Ended(self._close(UNSUPPORTED))
+            raise self._ended(UNSUPPORTED)
         if message.message_finished:
             self.data_bytes = 0
 
-    def _close(self, code: int) -> bytes:
-        return bytes(self.frames.send(CloseConnection(code)))
+    def _ended(self, code: int) -> Ended:
+        self.code = code
+        return Ended()

@@ -10,10 +10,11 @@ from unittest.mock import ANY
 
 import pytest
 
-from process.streams import MAX_STREAMS, MAX_STREAMS_OF_OWNER
+from process.streams import MAX_STREAMS, MAX_STREAMS_OF_OWNER, Ended
 from tests.support.accounts import OWNER
 from tests.support.ntfy_app import CloseConnection, Listener, Ping, Pong, TextMessage, WebSocketListener, add_topic
 from tests.support.server import bearer, serving, wait_until
+from web.websocket import WebSocket
 
 BUSY_S = 8.0
 MASKED_TEXT = b"\x81\x83\x00\x00\x00\x00abc"
@@ -261,6 +262,13 @@ def test_the_server_closes_when_the_client_does(frames):
     frames.send(CloseConnection(1000))
     assert frames.event() == CloseConnection(1000, "")
     assert frames.event() is None
+
+
+def test_nothing_is_framed_once_the_client_has_closed():
+    socket_of_app = WebSocket()
+    with pytest.raises(Ended):
+        socket_of_app.received(b"\x88\x82\x00\x00\x00\x00\x03\xe8")
+    assert (socket_of_app.frame("more"), socket_of_app.end()) == (b"", b"\x88\x02\x03\xe8")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 
 import pytest
 
@@ -33,8 +34,11 @@ class Talk(Framing):
 
     def received(self, data):
         if data == b"end":
-            raise Ended(b"ended\n")
+            raise Ended
         return b"heard\n"
+
+    def end(self):
+        return b"ended\n"
 
 
 class Library:
@@ -156,6 +160,34 @@ def test_a_client_that_takes_nothing_is_given_up(hub, connect, monkeypatch):
     assert tape.took < 1_000 and len(read_to_end(client)) < 100_000_000
 
 
+def test_behind_a_part_of_a_message_nothing_is_written(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "KEEPALIVE_S", 0.1)
+    client = connect(Tape(b"x" * 1_000_000))
+    client.sendall(b"hello")
+    begun = client.recv(50_000)  # so much that an answer fits, too little for the message to go on
+    wait_until(lambda: not hub.streams)
+    assert {*(begun + read_to_end(client))} == {ord("x")}
+
+
+def test_a_client_may_take_a_large_message_slowly(monkeypatch):
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+    monkeypatch.setattr(streams, "KEEPALIVE_S", 0.3)
+    tape, paused = Tape(b"x" * 200_000), threading.Event()
+
+    def take():
+        while tape.took == 0 and theirs.recv(2_000):
+            paused.wait(0.005)
+        theirs.close()
+
+    taking = threading.Thread(target=take)
+    taking.start()
+    asyncio.run(Stream(ours, b"", tape, {}).serve(paused.wait, lambda: None))
+    ours.close()
+    taking.join()
+    assert tape.took == 1
+
+
 def test_one_slow_client_does_not_keep_the_others_waiting(connect):
     connect(Tape(*[b"x" * 100_000] * 1_000))
     assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
@@ -169,9 +201,14 @@ def test_skipped_messages_count_towards_a_streams_turn():
     assert left == [MESSAGES_AT_ONCE + 1, 1] and tape.took == 1
 
 
-def test_the_end_of_the_client_is_the_end_of_the_stream(hub, connect):
+def test_the_end_of_the_client_is_the_end_of_the_stream_also_while_it_takes_nothing(hub, connect):
     connect(Tape()).close()
-    wait_until(lambda: not hub.streams)
+    client = connect(Tape(b"x" * 1_000_000))
+    client.recv(5)
+    client.sendall(b"hello")
+    wait_until(lambda: hub.streams and hub.streams[-1].heard)
+    client.shutdown(socket.SHUT_WR)
+    wait_until(lambda: not hub.streams, streams.KEEPALIVE_S / 3)
 
 
 def test_a_clients_data_is_answered_and_may_end_the_stream(hub, connect):
@@ -243,3 +280,15 @@ def test_when_it_stops_all_end_and_no_more_begin(hub, connect):
     hub.finish()
     assert [read_to_end(client) for client in clients] == [b""] * 3
     assert not hub.has_room(Tape())
+
+
+def test_a_stream_that_begins_while_the_hub_stops_ends_too(hub, connect, monkeypatch):
+    assert connect(Tape(b"one\n")).recv(100) == b"one\n"
+
+    def has_room(source):
+        hub.stop()
+        hub.thread.join(0.1)
+        return True
+
+    monkeypatch.setattr(hub, "has_room", has_room)
+    assert read_to_end(offer(hub, Tape(key=2))) == b""
