@@ -188,11 +188,12 @@ class ApiKey(Model):
         cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
         return bool(cls.select().where(mine).exists())
 
-    # The seqs of keys revoked and last used before two times that added no device.
+    # The seqs of keys revoked `before` a time and not `used` since another one that added no device.
     purgeable = Query(
         int,
-        "SELECT seq FROM api_key k WHERE account_seq = ? AND revoked_at IS NOT NULL AND revoked_at < ?"
-        " AND coalesce(last_used_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM device WHERE api_key_seq = k.seq) LIMIT ?",
+        "SELECT seq FROM api_key k WHERE account_seq = :account AND revoked_at IS NOT NULL AND revoked_at < :before"
+        " AND coalesce(last_used_at, 0) < :used AND NOT EXISTS (SELECT 1 FROM device WHERE api_key_seq = k.seq)"
+        " LIMIT :limit",
     ).all
 
 
@@ -378,15 +379,11 @@ class Device(Model):
             return True
         return run(cls.NOTE_ERROR, (error, now, seq, token)).rowcount > 0
 
-    PURGEABLE = Query(
+    # The seqs of devices removed `before` a time and the oldest notification, without the last removed one.
+    purgeable = Query(
         int,
         "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"
         " AND removed_at < coalesce((SELECT created_at FROM notification WHERE account_seq = :account ORDER BY seq"
         " LIMIT 1), :before) AND seq <> (SELECT seq FROM device WHERE account_seq = :account"
         " AND removed_at IS NOT NULL ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit",
-    )
-
-    @classmethod
-    def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
-        """The seqs of devices removed before `before` and the oldest notification, without the last removed one."""
-        return cls.PURGEABLE.all(account=account_seq, before=before, limit=limit)
+    ).all

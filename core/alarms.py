@@ -53,7 +53,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
     """
     for seq, owner_seq in copies.group(seqs=[notification_seq]):
         by = None if owner_seq == account_seq else account_seq
-        if stored.acknowledge(owner_seq, seq, device_seq, by, now):
+        if stored.acknowledge(account=owner_seq, seq=seq, device=device_seq, by=by, now=now):
             end_pushes(owner_seq, seq, "It was acknowledged before this device had it.", now)
             after_commit(batches.due.set)
             after_commit(long_poll.note_change)
@@ -65,7 +65,7 @@ def end_pushes(account_seq: int, seq: int, why: str, now: int) -> None:
     It may be in a digest. What was never pushed, because it is held or to be sent later, still is, once.
     """
     digest_text.leave_pending(account_seq, [seq], why, now)
-    deliveries.end([seq], why, now)
+    deliveries.end(seqs=[seq], error=why, now=now)
     snoozes.cancel(seq)
     if held_notifications.leave_snoozed(seq) or notifications.one(seq).status == "pending":
         notifications.settle(seq)
@@ -78,7 +78,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int, o
     """
     with copies.writing(account_seq, notifications.find_seqs(account_seq, [notification_id], own_key)):
         seq = existing(notifications.find_seq(account_seq, notification_id, own_key))
-        stored.add_silent([one.seq for one in copies.group(seqs=[seq])], now)
+        stored.add_silent(now, [one.seq for one in copies.group(seqs=[seq])])
         acknowledge(account_seq, seq, None, now)
 
 
@@ -203,13 +203,13 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
         return
     accepted = [device for device, answer in tried if answer.outcome is Outcome.DELIVERED]
     for device in accepted:
-        deliveries.accept(turn.seq, device.seq, now)
+        deliveries.accept(device.seq, now, turn.seq)
     if accepted:
         notifications.settle_all([turn.seq])
     alarm = turn.alarm
     fetching.deliver_again(alarm.account_seq, turn.seq, turn.later, alarm.notification.content.expires_at, now)
     is_made = bool(tried or turn.later)
-    stored.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
+    stored.note_repeat(seq=turn.seq, pushed=int(is_made), lease=turn.lease, next_at=_next_at(turn, now), now=now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
         stored.end("expired", [turn.seq])
 

@@ -143,4 +143,4 @@ def end_expired(contents: Mapping[int, Content], now: int) -> None:
     """Fail the pending deliveries of the expired notifications among these; call inside `transaction()`."""
     expired = [seq for seq, content in contents.items() if is_expired(content, now)]
     if expired:
-        deliveries.end(expired, EXPIRED, now)
+        deliveries.end(seqs=expired, error=EXPIRED, now=now)

@@ -236,7 +236,8 @@ def _settle_some(seq: int, removed_as: str, now: int) -> bool:
     """Settle some of the notifications that are pending on a removed device; returns whether there may be more."""
     pending = deliveries.oldest_due(seq, AFTER_ALL, ROWS)
     if removed_as == "dead":
-        deliveries.fail(seq, pending, "The device was removed before it could be reached.", now)
+        error = "The device was removed before it could be reached."
+        deliveries.fail(device=seq, seqs=pending, error=error, now=now)
     else:
         deliveries.forget(seq, pending)
     channels.fall_back(pending, now)

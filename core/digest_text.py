@@ -41,7 +41,7 @@ def leave_pending(account_seq: int, seqs: list[int], why: str, now: int) -> None
         if _is_rewritten(account_seq, digest_seq):
             continue
         if deliveries.devices_with(digest_seq):
-            deliveries.end([digest_seq], why, now)
+            deliveries.end(seqs=[digest_seq], error=why, now=now)
         else:
             _delete(account_seq, digest_seq)
 

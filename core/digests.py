@@ -113,5 +113,5 @@ def _begin(account_seq: int, held: list[HeldOne], hops: int | None, now: int) ->
         content = digest_of(seqs[:MAX_LINES], len(seqs), highest)._replace(hops=hops)
         pushed = notifications.add_digest(account_seq, content, recording.first_status(found, priority), now)
         held_notifications.put_in_digest(seqs, pushed)
-        alarms.begin(seqs, now)
+        alarms.begin(seqs=seqs, now=now)
     recording.begin(notifications.one(pushed), found, now, now)

@@ -72,7 +72,8 @@ def _admitted(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
             left.append(attempt)
             continue
         over.add(attempt.notification.seq)
-        deliveries.fail(attempt.device.seq, [attempt.notification.seq], mail_limits.TOO_MANY, now)
+        seqs = [attempt.notification.seq]
+        deliveries.fail(device=attempt.device.seq, seqs=seqs, error=mail_limits.TOO_MANY, now=now)
     if over:
         notifications.settle_all(over)
     return left

@@ -160,7 +160,8 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
 
 def _purge_keys(account: Account, now: int) -> bool:
     """Remove keys that were revoked long ago and that no notification in the history names."""
-    find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, history_begin(account.plan, now))
+    begin = history_begin(account.plan, now)
+    find = partial(ApiKey.purgeable, account=account.seq, before=now - KEPT_AFTER_END_MS, used=begin)
     return _purge(account.seq, find, ApiKey.purge)
 
 
@@ -169,14 +170,15 @@ def _purge_devices(account: Account, now: int) -> bool:
 
     The last removed device stays: its state decides the status of new notifications (`recording.first_status`).
     """
-    return _purge(account.seq, partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS), Device.purge)
+    find = partial(Device.purgeable, account=account.seq, before=now - KEPT_AFTER_END_MS)
+    return _purge(account.seq, find, Device.purge)
 
 
-def _purge(account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> bool:
+def _purge(account_seq: int, find: Callable[..., list[int]], remove: Callable[[list[int]], None]) -> bool:
     """Find some rows, outside the transaction as it may take long, and remove them."""
 
     def piece() -> bool:
-        seqs = find(ROWS)
+        seqs = find(limit=ROWS)
         if seqs:
             with transaction(account_seq):
                 remove(seqs)

@@ -82,7 +82,7 @@ def begin(notification: Recorded, found: Receivers, due_at: int, now: int) -> No
     if content.acknowledge and found.is_kept:  # it can be acknowledged
         stored_alarms.end("expired", [notification.seq])
     elif content.acknowledge:
-        stored_alarms.begin([notification.seq], now)
+        stored_alarms.begin(seqs=[notification.seq], now=now)
     if due_at <= now:
         after_commit(retries.batches.due.set)
 
@@ -140,7 +140,7 @@ def _replace_earlier(sender: Sender, tag: str, seq: int, now: int) -> None:
     earlier = [earlier for earlier, _ in replaced]
     held = [earlier for earlier, status in replaced if status == "held"]
     digest_text.leave_pending(sender.account_seq, held, REPLACED, now)
-    deliveries.end(earlier, REPLACED, now)
+    deliveries.end(seqs=earlier, error=REPLACED, now=now)
     held_notifications.put_behind(held, seq)
     notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
     notifications.end_scheduled(earlier)

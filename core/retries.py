@@ -117,7 +117,7 @@ def awake(account_seq: int, attempts: list[Attempt]) -> list[Attempt]:
     for attempt in attempts:
         (quiet if is_quiet(attempt.device.quiet_hours, account.time_zone, now) else left).append(attempt)
     for attempt in quiet:
-        deliveries.silence(attempt.notification.seq, attempt.device.seq, now)
+        deliveries.silence(seqs=[attempt.notification.seq], device=attempt.device.seq, error=None, now=now)
     silenced = {attempt.notification.seq for attempt in quiet}
     channels.fall_back(silenced, now)
     notifications.settle_all(silenced)
@@ -133,7 +133,7 @@ def _accept_former_lines(
         before = lines.get(attempt.notification.seq, []) if answer.outcome is Outcome.DELIVERED else []
         left = set(before).difference(held_notifications.lines(attempt.notification.seq, MAX_LINES) if before else [])
         for seq in left:
-            deliveries.accept(seq, attempt.device.seq, now)
+            deliveries.accept(attempt.device.seq, now, seq)
         former += left
     return former
 
@@ -181,8 +181,9 @@ def _give_up_some(device: DueDevice, due_by: int, why: str, now: int) -> bool:
     with transaction(device.account_seq):
         seqs = deliveries.oldest_due(device.seq, due_by, ROWS)
         expired = notifications.expired_of(seqs, now)
-        deliveries.fail(device.seq, expired, EXPIRED, now)
-        deliveries.fail(device.seq, [seq for seq in seqs if seq not in expired], why, now)
+        deliveries.fail(device=device.seq, seqs=expired, error=EXPIRED, now=now)
+        left = [seq for seq in seqs if seq not in expired]
+        deliveries.fail(device=device.seq, seqs=left, error=why, now=now)
         channels.fall_back(seqs, now)
         notifications.settle_all(seqs)
     return len(seqs) == ROWS
@@ -192,7 +193,7 @@ def settle_expired(now: int) -> bool:
     """Fail notifications that expired before any device had them; returns whether more are left."""
 
     def settle(_: int, seqs: list[int]) -> None:
-        deliveries.end(seqs, EXPIRED, now)
+        deliveries.end(seqs=seqs, error=EXPIRED, now=now)
         notifications.settle_all(seqs)
 
     return in_pieces(lambda: for_each_account(notifications.expired(now, ROWS), settle))

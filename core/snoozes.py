@@ -55,7 +55,8 @@ def snooze(account_seq: int, plan: str, notification_id: str, until: int, now: i
         if entry.digest_seq is not None:
             digest_text.leave_pending(account_seq, [entry.seq], SNOOZED, now)
             notifications.settle_all([entry.seq])
-        deliveries.end([entry.seq], SNOOZED, now)  # if no device has it, it is `pending` until the end of the snooze
+        # if no device has it, it is `pending` until the end of the snooze
+        deliveries.end(seqs=[entry.seq], error=SNOOZED, now=now)
 
 
 def snoozed_until(entry: Entry) -> int | None:

@@ -55,7 +55,8 @@ class ClaimedAlarm(NamedTuple):
 
 # Add an alarm, of a notification and its account, that waits and has not begun to repeat.
 add = Change("INSERT INTO alarm (notification_seq, account_seq, state, repeats) VALUES (?, ?, 'waiting', 0)")
-INSERT_SILENT = (  # a held notification is on no screen
+# Add an alarm that never rings to each of these notifications without one, so that it can be acknowledged.
+add_silent = Change(  # a held notification is on no screen
     "INSERT INTO alarm (notification_seq, account_seq, state, ends_at, repeats)"
     f" SELECT seq, account_seq, 'expired', CASE {STATUS} WHEN 'held' THEN NULL ELSE CAST(? AS BIGINT) END, 0"
     f" FROM notification n WHERE seq IN {THESE} AND NOT EXISTS (SELECT 1 FROM alarm WHERE notification_seq = seq)"
@@ -67,7 +68,8 @@ count_waiting = Query(
     " WHERE a.account_seq = ? AND a.state = 'waiting' AND (n.tag IS NULL OR n.tag IS NOT ?)",
 ).one
 IS_REPLACED = "(SELECT replaced_by FROM notification n WHERE n.seq = notification_seq) IS NOT NULL"
-BEGIN = (
+# Start the repeats of the waiting notifications among these `seqs`.
+begin = Change(
     "UPDATE alarm SET ends_at = :now + 1000 * json_extract(n.acknowledge, '$[1]'),"
     " next_at = min(:now + 1000 * json_extract(n.acknowledge, '$[0]'),"
     f" :now + 1000 * json_extract(n.acknowledge, '$[1]') + 1, coalesce(n.expires_at, {AFTER_ALL}))"
@@ -103,12 +105,15 @@ CLAIMED = Query(
     " LEFT JOIN account o ON o.seq = l.by_account_seq"
     f" LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ? AND {IS_ENABLED}",
 )
-NOTE_REPEAT = (  # an acknowledgement during the repeat is pushed after it
+# Count a repeat if it was `pushed`, and set when the next is due unless the alarm changed meanwhile.
+note_repeat = Change(  # an acknowledgement during the repeat is pushed after it
     "UPDATE alarm SET repeats = repeats + :pushed, next_at = CASE"
     f" WHEN state = 'acknowledged' AND NOT {IS_REPLACED} THEN :now"
     " WHEN state = 'waiting' AND next_at = :lease THEN :next_at ELSE next_at END WHERE notification_seq = :seq"
 )
-ACKNOWLEDGE = (  # a held or replaced notification is on no screen
+# Record the first acknowledgement, even of an expired alarm; `by` is another account that acknowledged it. One that
+# was cancelled stays so.
+acknowledge = Change(  # a held or replaced notification is on no screen
     "UPDATE alarm SET state = 'acknowledged', acknowledged_at = :now, device_seq = :device,"
     " by_account_seq = :by,"
     f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
@@ -135,16 +140,6 @@ FOLLOW_CLOCK = (
 )
 
 
-def add_silent(notification_seqs: Iterable[int], now: int) -> None:
-    """Add an alarm that never rings to each of these without one, so that it can be acknowledged."""
-    run(INSERT_SILENT, (now, list(notification_seqs)))
-
-
-def begin(notification_seqs: Iterable[int], now: int) -> None:
-    """Start the repeats of the waiting notifications among these."""
-    run(BEGIN, {"now": now, "seqs": list(notification_seqs)})
-
-
 def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
     """Take these alarms with a lease: nobody else does before `lease_until`. Returns each with its due time.
 
@@ -153,12 +148,6 @@ def claim(due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm,
     taken = [one for one in due if run(CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
     found = [(CLAIMED.first(one.notification_seq), one.next_at) for one in taken]
     return [(alarm, due_at) for alarm, due_at in found if alarm]  # the account may be disabled
-
-
-def note_repeat(notification_seq: int, is_pushed: bool, lease: int, next_at: int, now: int) -> None:
-    """Count a repeat if it was pushed, and set when the next is due unless the alarm changed meanwhile."""
-    values = {"pushed": int(is_pushed), "lease": lease, "next_at": next_at, "now": now, "seq": notification_seq}
-    run(NOTE_REPEAT, values)
 
 
 def note_pushed(notification_seqs: Iterable[int], now: int) -> None:
@@ -175,12 +164,3 @@ def follow_clock(by_ms: int) -> None:
     for (account_seq,) in run("SELECT DISTINCT account_seq FROM alarm WHERE next_at IS NOT NULL").fetchall():
         with transaction(account_seq):
             run(FOLLOW_CLOCK, {"by": by_ms, "sooner": max(0, by_ms), "account": account_seq})
-
-
-def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, by: int | None, now: int) -> bool:
-    """Record the first acknowledgement, even of an expired alarm.
-
-    `by` is another account that acknowledged it. Returns whether it was the first. A cancelled alarm stays cancelled.
-    """
-    values = {"account": account_seq, "seq": notification_seq, "device": device_seq, "by": by, "now": now}
-    return run(ACKNOWLEDGE, values).rowcount > 0

@@ -133,10 +133,12 @@ SET_DUE = (
 
 # The columns of a delivery that ends. What the device has, it has, whatever became of the repeat.
 ENDED = (
-    f"next_attempt_at = NULL, answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE ? END,"
-    f" error = CASE WHEN {AGAIN} THEN NULL ELSE ? END, status = CASE WHEN {AGAIN} THEN 'delivered' ELSE"
+    f"next_attempt_at = NULL, answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE :now END,"
+    f" error = CASE WHEN {AGAIN} THEN NULL ELSE :error END, status = CASE WHEN {AGAIN} THEN 'delivered' ELSE"
 )
-END = f"UPDATE delivery SET {ENDED} 'failed' END WHERE notification_seq IN {THESE} AND status = 'pending'"
+LISTED = "notification_seq IN (SELECT value FROM json_each(:seqs))"
+# Settle all pending deliveries of these notifications (`seqs`) as failed.
+end = Change(f"UPDATE delivery SET {ENDED} 'failed' END WHERE {LISTED} AND status = 'pending'")
 # Delete the deliveries of those of these notifications that were snoozed: they are delivered anew.
 forget_snoozed = Change(
     "DELETE FROM delivery WHERE notification_seq IN (SELECT notification_seq FROM snooze"
@@ -152,17 +154,17 @@ take_from_pending_digests = Change(
     " AND EXISTS (SELECT 1 FROM delivery WHERE notification_seq = h.digest_seq AND status = 'pending')"
     " ON CONFLICT (notification_seq, device_seq) DO NOTHING"
 )
-SILENCE = (
-    f"UPDATE delivery SET {ENDED} 'quiet' END WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
-)
 # The devices (their seqs) that the notification `seq`, or its digest, was not pushed to: they were to stay quiet.
 quiet_on = Query(
     int,
     "SELECT device_seq FROM delivery WHERE status = 'quiet' AND notification_seq IN"
     " (:seq, (SELECT digest_seq FROM held WHERE notification_seq = :seq))",
 ).all
-OF_DEVICE = f"WHERE device_seq = ? AND notification_seq IN {THESE}"
-FAIL = f"UPDATE delivery SET {ENDED} 'failed' END {OF_DEVICE}"
+OF_DEVICE = f"WHERE device_seq = :device AND {LISTED}"
+# Settle these deliveries as failed.
+fail = Change(f"UPDATE delivery SET {ENDED} 'failed' END {OF_DEVICE}")
+# Make those of these deliveries that are pending ones that are not made.
+silence = Change(f"UPDATE delivery SET {ENDED} 'quiet' END {OF_DEVICE} AND status = 'pending'")
 KEEP = f"UPDATE delivery SET status = 'delivered', next_attempt_at = NULL {OF_DEVICE} AND {AGAIN}"
 FORGET = f"DELETE FROM delivery {OF_DEVICE} AND status = 'pending'"
 ANSWER = (
@@ -171,13 +173,15 @@ ANSWER = (
     f" answered_at = CASE WHEN {AGAIN} THEN answered_at ELSE ? END, error = CASE WHEN {AGAIN} THEN NULL ELSE ? END"
     " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
 )
-ACCEPT = (
+# A device has, since then, a notification, whatever became of earlier attempts. It counts even if its owner removed
+# the device meanwhile. Nothing is written if the notification was deleted, or if the device had it already.
+accept = Change(
     "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
     " SELECT seq, ?, 'delivered', 1, ? FROM notification WHERE seq = ?"
     " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = excluded.status,"
     " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = excluded.answered_at, error = NULL"
     " WHERE delivery.status <> excluded.status"
-)
+).later
 
 
 def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
@@ -191,11 +195,6 @@ def add_quiet(notification_seq: int, devices: Iterable[ActiveDevice], now: int) 
     """A delivery to each of these devices, which is not made."""
     for device in devices:
         run(INSERT_QUIET, (notification_seq, device.seq, now))
-
-
-def silence(notification_seq: int, device_seq: int, now: int) -> None:
-    """Make this delivery, if it is pending, one that is not made."""
-    run(SILENCE, (now, None, notification_seq, device_seq))
 
 
 def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
@@ -216,18 +215,9 @@ def answer(
     A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
     """
     if status == "delivered":
-        accept(notification_seq, device_seq, now)
+        accept(device_seq, now, notification_seq)
     else:
         run_later(ANSWER, (status, next_attempt_at, now, error, notification_seq, device_seq))
-
-
-def accept(notification_seq: int, device_seq: int, now: int) -> None:
-    """The device has the notification, whatever became of earlier attempts.
-
-    It counts even if its owner removed the device meanwhile. Nothing is written if the notification was deleted,
-    or if the device had it already.
-    """
-    run_later(ACCEPT, (device_seq, now, notification_seq))
 
 
 def bring_forward(by_ms: int) -> None:
@@ -242,17 +232,8 @@ def set_due(notification_seq: int, devices: Iterable[ActiveDevice], due_at: int)
     run(SET_DUE, (due_at, notification_seq, [device.seq for device in devices]))
 
 
-def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
-    """Settle these deliveries as failed."""
-    run(FAIL, (now, error, device_seq, notification_seqs))
-
-
-def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
-    """Settle all pending deliveries of these notifications as failed."""
-    run(END, (now, error, list(notification_seqs)))
-
-
 def forget(device_seq: int, notification_seqs: list[int]) -> None:
     """Delete these pending deliveries, as if the device had never been asked; what it has, it has."""
-    run(KEEP, (device_seq, notification_seqs))
-    run(FORGET, (device_seq, notification_seqs))
+    values = {"device": device_seq, "seqs": notification_seqs}
+    run(KEEP, values)
+    run(FORGET, values)

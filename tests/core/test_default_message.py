@@ -54,9 +54,7 @@ def said(payload):
         ({"message": '{"a": 1'}, "", NO_TEXT),
     ],
 )
-def test_title_and_body_are_looked_for_at_the_top_and_one_level_down_and_in_texts_that_are_json(
-    payload, title, body
-):
+def test_title_and_body_are_looked_for_at_the_top_and_one_level_down_and_in_texts_that_are_json(payload, title, body):
     assert said(payload)[:2] == (title, body)
 
 

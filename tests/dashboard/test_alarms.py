@@ -49,7 +49,8 @@ def test_a_waiting_alarms_page_shows_its_repeats_and_acknowledges_it(
 def test_an_alarms_page_names_the_device_that_acknowledged_it(owner, rings, moved_clock):
     account_seq, device_seq, seq = run("SELECT account_seq, seq, 1 FROM device").fetchone()
     with transaction(EVERYBODY):
-        assert alarms.acknowledge(account_seq, seq, device_seq, None, moved_clock.ms)
+        now = moved_clock.ms
+        assert alarms.acknowledge(account=account_seq, seq=seq, device=device_seq, by=None, now=now)
     assert part(owner, rings) == "Acknowledged · just now on Chrome on Linux"
 
 

@@ -191,9 +191,9 @@ def test_every_constant_statement_is_understood(opened):
     found, faults = {one for one in statements() if "{}" not in one} - PARTS, []
     with servers.beside(opened) as other:
         for text in found:
-            types = "(bigint, bigint, bigint, bigint)" if text == alarms.ACKNOWLEDGE else ""  # those of its values
+            values = "(bigint, bigint, bigint, bigint)" if text == alarms.acknowledge.statement else ""
             try:
-                other.execute(f"PREPARE one {types} AS {dialect.numbered(text)[0].decode()}")
+                other.execute(f"PREPARE one {values} AS {dialect.numbered(text)[0].decode()}")
                 other.execute("DEALLOCATE one")
             except Exception as fault:
                 faults.append(f"{fault}\n{text}")
