@@ -93,8 +93,13 @@ def test_a_link_at_the_top_is_the_link(payload, url):
 
 
 ICON = {"type": "image", "image_url": "https://x.example/icon.png", "alt_text": "ana"}
+CONTEXT = {"type": "context", "elements": [ICON]}
 PICTURE = {"type": "image", "image_url": ELSEWHERE, "alt_text": "the door"}
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "motion"}}
+
+
+def embed(**fields):
+    return {"embeds": [{"title": "t", **fields}]}
 
 
 @each(
@@ -107,29 +112,12 @@ SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "motion"}}
         ({"title": "t", "message": "m", "data": {"image": ELSEWHERE}}, None),
         ({"text": "m", "attachments": [{"image_url": ELSEWHERE}]}, ELSEWHERE),
         ({"text": "m", "attachments": [{"text": "n", "thumb_url": ELSEWHERE}]}, ELSEWHERE),
-        (
-            {"text": "m", "blocks": [{"type": "context", "elements": [ICON]}, SECTION | {"accessory": PICTURE}]},
-            ELSEWHERE,
-        ),
+        ({"text": "m", "blocks": [CONTEXT, SECTION | {"accessory": PICTURE}]}, ELSEWHERE),
         ({"text": "m", "blocks": [SECTION, PICTURE]}, ELSEWHERE),
-        (
-            {
-                "embeds": [
-                    {"title": "t", "thumbnail": {"url": "https://x.example/small"}, "image": {"url": ELSEWHERE}}
-                ]
-            },
-            ELSEWHERE,
-        ),
-        ({"embeds": [{"title": "t", "thumbnail": {"url": ELSEWHERE}}]}, ELSEWHERE),
-        (
-            {
-                "embeds": [
-                    {"title": "t", "image": {"url": "attachment://poster.jpg"}, "author": {"icon_url": ELSEWHERE}}
-                ]
-            },
-            None,
-        ),
-        ({"embeds": [{"title": "t", "image": [ELSEWHERE], "thumbnail": {"url": 7}}]}, None),
+        (embed(thumbnail={"url": "https://x.example/small"}, image={"url": ELSEWHERE}), ELSEWHERE),
+        (embed(thumbnail={"url": ELSEWHERE}), ELSEWHERE),
+        (embed(image={"url": "attachment://poster.jpg"}, author={"icon_url": ELSEWHERE}), None),
+        (embed(image=[ELSEWHERE], thumbnail={"url": 7}), None),
     ],
 )
 def test_an_address_of_a_picture_at_the_top_or_in_a_card_is_the_picture(payload, image):

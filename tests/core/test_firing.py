@@ -1,5 +1,7 @@
 """The states of a rule on a metric by the values that arrive, and what its owner is told, once."""
 
+from itertools import pairwise
+
 import pytest
 
 from core import backoff, firing
@@ -83,27 +85,19 @@ def test_a_notification_shows_a_value_as_it_was_sent(service, owner, value, unit
     assert [title for title, _ in told(owner)] == [f"CPU is {says}"]
 
 
-def test_the_newest_value_of_a_batch_decides_wherever_it_is_in_it(owner, rule, ago):
-    rule.sends((95, ago(60)), (50, ago(10)), (96, ago(30)))
-    assert (rule.state, told(owner)) == ("ok", [])
-    rule.sends((95, ago(1)), (50, ago(20)))
-    assert rule.state == "firing"
-
-
-def test_of_values_of_one_time_the_last_decides(rule, ago):
-    rule.sends((50, ago(10)), (95, ago(10)))
-    assert rule.state == "firing"
-    rule.sends((50, ago(10)))
-    assert rule.state == "ok"
-
-
-def test_a_value_that_is_older_than_the_newest_changes_nothing(owner, rule, ago):
-    rule.sends((50, ago(10)))
-    rule.sends((95, ago(20)))
-    assert (rule.state, told(owner)) == ("ok", [])
-    rule.sends((95, ago(5)))
-    rule.sends((50, ago(8)))
-    assert rule.state == "firing"
+@pytest.mark.parametrize(
+    "batches",  # each with its values and how many seconds ago they were measured, and the state after it
+    [
+        [([(95, 60), (50, 10), (96, 30)], "ok"), ([(95, 1), (50, 20)], "firing")],
+        [([(50, 10), (95, 10)], "firing"), ([(50, 10)], "ok")],
+        [([(50, 10)], "ok"), ([(95, 20)], "ok"), ([(95, 5)], "firing"), ([(50, 8)], "firing")],
+    ],
+)
+def test_the_value_with_the_newest_time_decides_and_of_one_time_the_last(owner, rule, ago, batches):
+    for values, state in batches:
+        rule.sends(*((value, ago(seconds)) for value, seconds in values))
+        assert rule.state == state
+    assert len(told(owner)) == sum(before[1] != after[1] for before, after in pairwise([([], "ok"), *batches]))
 
 
 def test_a_value_of_the_future_counts_when_its_time_has_come(owner, rule, passes, ago):
