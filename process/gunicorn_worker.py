@@ -126,7 +126,7 @@ class ThreadedWorker(Worker):
     def _stop(self) -> None:
         """Take no more connections, and end once all have ended, or when the time is over."""
         for listener in self.sockets:  # so that a new service can start
-            self._accept(listener.sock)  # the system would reset those that have come
+            self._accept(listener.sock, self.cfg.worker_connections)  # the system would reset those that have come
             listener.close()
         until_s = clock.monotonic_s() + self.cfg.graceful_timeout
         while self.connections and not self.is_over and clock.monotonic_s() < until_s:
@@ -184,7 +184,7 @@ class ThreadedWorker(Worker):
             self.poller.watch(fd)
         elif listener := self.listeners.get(fd):
             try:
-                self._accept(listener)
+                self._accept(listener, ACCEPTED_AT_ONCE)
             finally:
                 if self.alive and not self.is_full:
                     self.poller.watch(fd)
@@ -207,13 +207,13 @@ class ThreadedWorker(Worker):
         fd = connection.fileno()
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
-    def _accept(self, listener: socket.socket) -> None:
-        """Accept connections that have come, as far as there is room, for which one without a request may end."""
+    def _accept(self, listener: socket.socket, most: int) -> None:
+        """Accept `most` that have come at most, as far as there is room, for which one without a request may end."""
         room: int = self.cfg.worker_connections - len(self.connections)
         if room <= 0 and not self._make_room():
             self.is_full = True
             return
-        for _ in range(min(max(room, 1), ACCEPTED_AT_ONCE)):
+        for _ in range(min(max(room, 1), most)):
             try:
                 accepted, peer = listener.accept()
                 server = listener.getsockname()

@@ -133,12 +133,14 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
         assert caplog.messages == []
 
 
-def test_a_client_that_has_come_when_a_worker_stops_is_accepted(idle):
+def test_all_clients_that_have_come_when_a_worker_stops_are_accepted(idle, monkeypatch):
+    monkeypatch.setattr(gunicorn_worker, "ACCEPTED_AT_ONCE", 1)
     idle.sockets, idle.is_over = [TCPSocket(("127.0.0.1", 0), idle.cfg, idle.log)], True
-    idle.sockets[0].setblocking(False)
-    with socket.create_connection(idle.sockets[0].getsockname()):
-        idle._stop()
-    assert len(idle.connections) == 1
+    clients = [socket.create_connection(idle.sockets[0].getsockname()) for _ in range(2)]
+    idle._stop()
+    assert len(idle.connections) == 2
+    for client in clients:
+        client.close()
 
 
 def test_a_full_server_accepts_again_when_a_connection_ends(idle, listener):
