@@ -12,7 +12,6 @@ import socket
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, Protocol
 
 from process import clock
@@ -231,9 +230,10 @@ class Hub:
                 return stream.end()
             if self.thread is None:
                 self.loop = asyncio.new_event_loop()
-                run = partial(self.loop.run_until_complete, self._run())
-                self.thread = threading.Thread(target=run, name="streams", daemon=True)
-                self.thread.start()
+                run = self.loop.run_until_complete
+                thread = threading.Thread(target=lambda: run(self._run()), name="streams", daemon=True)
+                thread.start()  # fails if the system allows no more threads
+                self.thread = thread
             self.streams.append(stream)
             self.loop.call_soon_threadsafe(self._begin, stream)
         for owner in stream.source.owners:

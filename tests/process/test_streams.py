@@ -267,6 +267,14 @@ def test_there_is_room_for_so_many_and_always_for_a_key_whose_oldest_ends(hub, c
     wait_until(lambda: hub.has_room(Tape(key=99)))
 
 
+def test_a_thread_that_cannot_start_is_tried_again_with_the_next_stream(hub, connect, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda thread: threading.Thread.join(thread))  # a RuntimeError
+        with pytest.raises(RuntimeError):
+            connect(Tape())
+    assert connect(Tape(b"one\n")).recv(100) == b"one\n"
+
+
 def test_of_one_owner_there_are_twelve_and_a_full_keys_oldest_makes_room(hub, connect):
     clients = [connect(Tape(key=number // 4, owner=7)) for number in range(12)]
     assert not hub.has_room(Tape(key=10, owner=7)) and hub.has_room(Tape(key=20))
