@@ -71,27 +71,20 @@ def share() -> None:
     emptied Redis lost are restored, so that no counter decreases.
     """
     global _counts, _shared
-    if _redis is None:
+    if (redis := _redis) is None:
         return
     with _sharing:
         with _lock:
             told = _counts.copy()
-        if (shared := _told(_redis, told)) is None:
+        least = _shared + told
+        parts = [part for key in least for part in (json.dumps(key), told[key], least[key])]
+        answer = redis.run(ADD, [redis.key("counts")], [LIFE_S, *parts])
+        if answer is None:
             return
+        pairs = zip(answer[::2], answer[1::2], strict=True)
         with _lock:
             _counts -= told
-            _shared = shared
-
-
-def _told(redis: RedisClient, numbers: Counter[tuple[str, ...]]) -> Counter[tuple[str, ...]] | None:
-    """The counts in Redis after adding these; None if it does not answer."""
-    least = _shared + numbers
-    parts = [part for key in least for part in (json.dumps(key), numbers[key], least[key])]
-    answer = redis.run(ADD, [redis.key("counts")], [LIFE_S, *parts])
-    if answer is None:
-        return None
-    pairs = zip(answer[::2], answer[1::2], strict=True)
-    return Counter({tuple(json.loads(name)): int(number) for name, number in pairs})
+            _shared = Counter({tuple(json.loads(name)): int(number) for name, number in pairs})
 
 
 def reset(redis: RedisClient | None = None) -> None:
