@@ -7,9 +7,9 @@ with many does not delay others. Must not know how a connection is served, nor w
 """
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from queue import SimpleQueue
 
 from process.connections import Connection
 
@@ -47,14 +47,6 @@ class RoundRobin:
         return connections.popleft()
 
 
-class Waiting(NamedTuple):
-    """A thread that waits for the baton."""
-
-    thread: int
-    turn: threading.Lock  # released when it has the baton
-    due: int = 0  # if it lets others go first: it goes on when so many requests have begun
-
-
 class Baton:
     """The baton, the work for its holder, and the threads that wait for it.
 
@@ -74,8 +66,9 @@ class Baton:
         self.waiting = RoundRobin()  # for such a turn
         self.left = 0  # how many requests to begin before the next look
         self.holder = 0  # a thread's id; 0: the next thread that calls `take` gets the baton
-        self.behind = deque[Waiting]()  # those that let others go first, in their order
-        self.resting = list[Waiting]()  # those without work: the last is taken first, whose memory is in the cache
+        self.turns = defaultdict[int, SimpleQueue[None]](SimpleQueue)  # of each thread: it waits there for the baton
+        self.behind = deque[tuple[int, int]]()  # those that let others go first, until so many requests have begun
+        self.resting = list[int]()  # those without work: the last is taken first, whose memory is in the cache
         self.beside = set[int]()  # threads that query a server without the baton, and have not waited for long
         self.is_looking = False  # while its holder looks for work, and keeps the baton
         self.requests_begun = 0  # since the start
@@ -85,20 +78,20 @@ class Baton:
         """Wait for the baton, and take the next piece of work with it."""
         own = threading.get_ident()
         while True:
-            turn = None
             with self.lock:
                 self.beside.discard(own)
                 self.holder = self.holder or own
                 if self.holder == own and not self._is_due():
                     if (piece := self._next()) is not None:
                         return piece
-                    self.is_looking = True
+                    self.is_looking, turn = True, None
                 else:  # `is_looking` stays: another thread may have the baton, and look for work
-                    turn = self._queue(self.resting)
+                    self.resting.append(own)
+                    turn = self.turns[own]
                     if self.holder == own:
                         self._pass()
             if turn:
-                turn.acquire()
+                turn.get()
             else:
                 found = self.look(not self.requests.number)
                 with self.lock:
@@ -124,9 +117,10 @@ class Baton:
         with self.lock:
             if self.holder != own or not (self.work or self.behind):
                 return
-            turn = self._queue(self.behind, self.requests_begun + min(self.requests.number, MAX_BEFORE))
+            self.behind.append((own, self.requests_begun + min(self.requests.number, MAX_BEFORE)))
+            turn = self.turns[own]
             self._pass()
-        turn.acquire()
+        turn.get()
 
     def pass_on(self) -> None:
         """Go on without the baton, because this thread is about to wait, or computes for long."""
@@ -198,13 +192,8 @@ class Baton:
         """Whether one that let others go first has its turn."""
         if self.reported or not self.behind:
             return False
-        return self.behind[0].due <= self.requests_begun or not self.requests.number
-
-    def _queue(self, queue: deque[Waiting] | list[Waiting], due: int = 0) -> threading.Lock:
-        turn = threading.Lock()
-        turn.acquire()
-        queue.append(Waiting(threading.get_ident(), turn, due))
-        return turn
+        _, due = self.behind[0]
+        return due <= self.requests_begun or not self.requests.number
 
     def _pass(self) -> None:
         """Give the baton to a thread without work, or to one that let others go if it is due or no other is left."""
@@ -215,9 +204,10 @@ class Baton:
             if self.start():
                 return None
         if self.behind:
-            return self._give(self.behind.popleft())
+            thread, _ = self.behind.popleft()
+            return self._give(thread)
         return None
 
-    def _give(self, waiting: Waiting) -> None:
-        self.holder = waiting.thread
-        waiting.turn.release()
+    def _give(self, thread: int) -> None:
+        self.holder = thread
+        self.turns[thread].put(None)

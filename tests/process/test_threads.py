@@ -124,7 +124,7 @@ def test_a_thread_that_waits_for_work_keeps_the_baton_when_another_comes_to_rest
     wait_until(lambda: baton.resting)
     for _ in range(3):
         baton.take_away()
-    assert (baton.holder, [one.thread for one in baton.resting]) == (waits_for_work, desk.begun)
+    assert (baton.holder, baton.resting) == (waits_for_work, desk.begun)
 
 
 def test_a_thread_that_goes_from_one_request_to_the_next_keeps_the_baton():
