@@ -72,7 +72,7 @@ class Baton:
         self.beside = set[int]()  # threads that query a server without the baton, and have not waited for long
         self.is_looking = False  # while its holder looks for work, and keeps the baton
         self.requests_begun = 0  # since the start
-        self.begun = self.begun_before = 0  # pieces of work; the second at the last `take_away`
+        self.is_old = True  # whether the last piece of work was begun before the last `take_away`
 
     def take(self) -> int | Connection:
         """Wait for the baton, and take the next piece of work with it."""
@@ -96,8 +96,7 @@ class Baton:
                 found = self.look(not self.requests.number)
                 with self.lock:
                     self.reported.extend(found)
-                    self.left, self.is_looking = LOOKED_EVERY, False
-                    self.begun += 1
+                    self.left, self.is_looking, self.is_old = LOOKED_EVERY, False, False
 
     def put(self, connection: Connection) -> None:
         """Have a connection served at its client's turn; any thread may call this."""
@@ -171,9 +170,9 @@ class Baton:
     def take_away(self) -> None:
         """Pass the baton on, if its holder has worked on the same piece since the last call."""
         with self.lock:
-            if self.begun == self.begun_before and not self.is_looking:
+            if self.is_old and not self.is_looking:
                 self._pass()
-            self.begun_before = self.begun
+            self.is_old = True
 
     def _next(self) -> int | Connection | None:
         """The next piece of work, or None if it is time to look for more."""
@@ -185,7 +184,7 @@ class Baton:
             self.requests_begun += 1
         else:
             return None
-        self.begun += 1
+        self.is_old = False
         return piece
 
     def _is_due(self) -> bool:
