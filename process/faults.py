@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from process import clock
 
 MINUTE_S = 60.0
+WRITE_FAILED = "peewee", "OperationalError"  # module and name of the class, which this package does not import
 
 log = logging.getLogger("pocketbell")
 
@@ -24,8 +25,9 @@ def log_fault(what: str, error: BaseException, **fields: str) -> None:
 
     The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.
     """
-    told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
-    count = _take_outage() if _is_outage(error) else 0
+    told = "".join(f": {cause}" for cause in _shown(error))
+    kind = type(error).__module__, type(error).__name__
+    count = _take_outage() if kind == WRITE_FAILED else 0
     if count:
         log.error("The database still cannot be used: %d more faults within a minute%s", count, told)
     elif count == 0:
@@ -46,17 +48,9 @@ def _take_outage() -> int | None:
         return count
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and its chain of causes: the first cause may say most."""
+def _shown(error: BaseException | None) -> Iterator[BaseException]:
+    """Those of the error and its chain of causes whose text may be shown: the first cause may say most."""
     while error is not None:
-        yield error
+        if isinstance(error, OSError) or type(error).__module__ in ("peewee", "sqlite3"):
+            yield error
         error = error.__context__
-
-
-def _may_be_shown(error: BaseException) -> bool:
-    return isinstance(error, OSError) or type(error).__module__ in ("peewee", "sqlite3")
-
-
-def _is_outage(error: BaseException) -> bool:
-    """Whether it is `WriteFailed`, which this package does not know."""
-    return (type(error).__module__, type(error).__name__) == ("peewee", "OperationalError")
