@@ -115,10 +115,12 @@ class RedisClient:
 
     def _taken(self, pause_s: float) -> list[Question]:
         """All questions, once there is one; none if none comes in so many seconds."""
+        taken = []
         with contextlib.suppress(Empty):
-            first = self._questions.get(timeout=pause_s)
-            return [first, *(self._questions.get_nowait() for _ in range(self._questions.qsize()))]
-        return []
+            taken.append(self._questions.get(timeout=pause_s))
+            while True:
+                taken.append(self._questions.get_nowait())
+        return taken
 
     def _answer(self, questions: list[Question]) -> None:
         """Answer the questions in one trip to Redis. Once one fails, the others get None; raises its error."""
