@@ -338,12 +338,12 @@ class ThreadedWorker(Worker):
         if takes_long or (self.baton.work and not has_waited):
             connection.client = client_of(request)
             connection.sender = self.sender_of(connection.peer[0], http_messages.forwarded_for(request))
+        if self.baton.work and not has_waited and (not takes_long or self.baton.is_crowded(connection)):
+            yield TURN, math.inf
         is_crowded = takes_long and self.baton.is_crowded(connection)  # then the application refuses
         if takes_long and not is_crowded:
             yield LONG_TURN, math.inf
             self.baton.pass_on()
-        elif self.baton.work and not has_waited:
-            yield TURN, math.inf
         if not request.is_whole:
             self.make_way()
         has_room = len(self.connections) < self.cfg.worker_connections - self.cfg.threads
