@@ -15,7 +15,7 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers import PROVIDERS
-from providers.base import COMMON_ANSWERS, Answer, Outcome, Provider, Push, Said, Server, Unavailable, retry_after_s
+from providers.base import COMMON_ANSWERS, Answer, Outcome, Provider, Push, Server, Unavailable, retry_after_s
 from providers.transport import Reply, Request, send_all, trust
 from providers.web_addresses import address_of
 from providers.webpush import WebPush
@@ -28,15 +28,6 @@ YIELDS_FOR_S = 15.0  # for which a device without an answer leaves the probe to 
 MAX_KEPT_ORIGINS = 1_000
 MAX_KEPT_TOKENS = 1_000
 WORD = re.compile(r"[A-Za-z_ ]{1,100}")  # a provider's reason that is fit to be shown to the owner
-
-
-def meaning(provider: type[Provider[Any]], said: Said) -> Outcome:
-    """The meaning of this provider's answer."""
-    return next(
-        row.outcome
-        for row in provider.answers + COMMON_ANSWERS
-        if re.fullmatch(row.status, str(said.status)) and re.search(row.reason, said.reason)
-    )
 
 
 # --- origins that do not answer -----------------------------------------------------------------------------
@@ -258,15 +249,18 @@ def _read(push: Push, request: Request, reply: Reply) -> Answer:
     provider = provider_of(push.kind)
     if reply.failure:
         return Answer(Outcome.TRANSIENT, f"{provider.service} could not be reached: {reply.failure}.")
-    said = provider.said(reply)
-    outcome = meaning(type(provider), said)
+    status, reason = str(reply.status), provider.reason(reply)
+    outcome = next(
+        row.outcome
+        for row in provider.answers + COMMON_ANSWERS
+        if re.fullmatch(row.status, status) and re.search(row.reason, reason)
+    )
     if outcome is Outcome.DELIVERED:
         return Answer(outcome)
     if outcome is Outcome.EXPIRED:
         provider.renew(request)
-    is_word = WORD.fullmatch(said.reason) and push.token not in said.reason
-    reason = f" ({said.reason})" if is_word else ""
-    error = f"{provider.service} answered {said.status}{reason}."
+    shown = f" ({reason})" if WORD.fullmatch(reason) and push.token not in reason else ""
+    error = f"{provider.service} answered {status}{shown}."
     if outcome in (Outcome.CONFIGURATION, Outcome.EXPIRED):
         error += f" {provider.hint}"
     return Answer(outcome, error, retry_after_s(reply.headers) if outcome is Outcome.TRANSIENT else None)

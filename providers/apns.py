@@ -5,24 +5,13 @@ All threads share one provider token, renewed after 40 minutes: Apple accepts a 
 consequences of an outcome.
 """
 
-import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from process import clock
-from providers.base import (
-    Meaning,
-    Message,
-    Outcome,
-    Provider,
-    Push,
-    Server,
-    TokenForm,
-    fitted,
-    private_key,
-)
+from providers.base import Meaning, Message, Outcome, Provider, Push, Server, fitted, private_key
 from providers.transport import Request
 from settings.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
 from wire.json_text import json_bytes
@@ -88,7 +77,7 @@ class Apns(Provider[ApnsSettings]):
         ),
         Variable("APNS_CRITICAL", "0", between(0, 1), "1 for an app that Apple allows critical alerts, or 0"),
     )
-    token_form = TokenForm(re.compile(r"[0-9A-Fa-f]{64,200}"), "64 to 200 hexadecimal digits")
+    token_form = r"[0-9A-Fa-f]{64,200}", "64 to 200 hexadecimal digits"
     nobody = "00" * 32
 
     def __init__(self, settings: ApnsSettings | None, server: Server) -> None:

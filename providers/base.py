@@ -175,15 +175,11 @@ class Unavailable(Exception):
         super().__init__(answer.outcome.value)
 
 
-class Said(NamedTuple):
-    """A provider's answer in the terms of its table: the status, and the provider's own word for the fault."""
-
-    status: int
-    reason: str = ""
-
-
 class Meaning(NamedTuple):
-    """A row of a table of answers. `status` and `reason` are regular expressions: of the whole, and of a part."""
+    """A row of a table of answers. `status` and `reason` are regular expressions: of the whole, and of a part.
+
+    The reason is the provider's own word for a fault.
+    """
 
     status: str
     outcome: Outcome
@@ -198,13 +194,6 @@ COMMON_ANSWERS = (  # after each provider's own rows
 
 
 # --- the interface ------------------------------------------------------------------------------------------
-
-
-class TokenForm(NamedTuple):
-    """The form of a provider's device tokens; `words` completes the sentence "token must be …"."""
-
-    pattern: re.Pattern[str]
-    words: str
 
 
 class Server(NamedTuple):
@@ -227,7 +216,8 @@ class Provider(ABC, Generic[S]):
     hint: ClassVar[str]  # a sentence for the owner when the credentials seem wrong
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
-    token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    # The pattern of its devices' tokens, and what they "must be" in words; None if no person could type them.
+    token_form: ClassVar[tuple[str, str] | None] = None
     address_field: ClassVar[str] = "token"  # of a registration
     unreachable: ClassVar[str | None] = None  # a sentence for a device that cannot be reached with these settings
     company: ClassVar[str] = "its push service"  # that receives the pushes, for people
@@ -284,8 +274,8 @@ class Provider(ABC, Generic[S]):
         `Refused` (400) names a wrong value. Devices may register before their provider is configured.
         """
         token = required_text(registration, "token")
-        if self.token_form and not self.token_form.pattern.fullmatch(token):
-            raise Refused(400, f"token must be {self.token_form.words} for {self.name}.", field="token")
+        if self.token_form and not re.fullmatch(self.token_form[0], token):
+            raise Refused(400, f"token must be {self.token_form[1]} for {self.name}.", field="token")
         return {"token": token}
 
     def origin(self, push: Push) -> str:
@@ -299,9 +289,9 @@ class Provider(ABC, Generic[S]):
         A provider that needs no HTTP request delivers here, and returns the answer.
         """
 
-    def said(self, reply: Reply) -> Said:
-        """The provider's reply in the terms of its table: the status, and the `reason` in it, if it is JSON."""
-        return Said(reply.status, str(parsed(reply).get("reason", "")))
+    def reason(self, reply: Reply) -> str:
+        """The provider's word for the fault, for its table of answers: the `reason` in a reply, if it is JSON."""
+        return str(parsed(reply).get("reason", ""))
 
     def renew(self, used: Request) -> None:
         """Replace the credential in this request, which the provider calls too old."""

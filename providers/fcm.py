@@ -20,9 +20,7 @@ from providers.base import (
     Outcome,
     Provider,
     Push,
-    Said,
     Server,
-    TokenForm,
     Unavailable,
     fitted,
     parsed,
@@ -105,7 +103,7 @@ class Fcm(Provider[FcmSettings]):
             "FCM_URL", "https://fcm.googleapis.com", http_origin, "an origin, such as https://fcm.googleapis.com"
         ),
     )
-    token_form = TokenForm(re.compile(r"[!-~]{1,4096}"), "1 to 4,096 visible ASCII characters")
+    token_form = r"[!-~]{1,4096}", "1 to 4,096 visible ASCII characters"
     nobody = "nobody"
 
     def __init__(self, settings: FcmSettings | None, server: Server) -> None:
@@ -127,22 +125,22 @@ class Fcm(Provider[FcmSettings]):
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         return Request(self._client.fcm_end_point, headers, self._payload(push), any_address=True)
 
-    def said(self, reply: Reply) -> Said:
-        """The status, the error's codes and reasons, and whether it blames the registration token.
+    def reason(self, reply: Reply) -> str:
+        """The error's codes and reasons, and whether it blames the registration token.
 
         FCM answers 400 INVALID_ARGUMENT both to a malformed token and to a malformed push: its message or the field
         that it names tells which.
         """
         error = parsed(reply).get("error") if reply.status != 200 else None
         if not isinstance(error, dict):
-            return Said(reply.status)
+            return ""
         details = error.get("details")
         details = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
         words = [str(one[key]) for one in details for key in ("errorCode", "reason") if key in one]
         is_named = "registration token" in str(error.get("message", "")) or "message.token" in _wrong_fields(details)
         if words and is_named:
             words.append("of the registration token")
-        return Said(reply.status, " ".join(words)[:100])
+        return " ".join(words)[:100]
 
     def renew(self, used: Request) -> None:
         """Get another OAuth token before the next push, unless that has happened since this request."""

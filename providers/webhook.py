@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from process import clock
-from providers.base import Answer, Meaning, Outcome, Provider, Push, Said, Unavailable, parsed
+from providers.base import Answer, Meaning, Outcome, Provider, Push, Unavailable, parsed
 from providers.chat_forms import FORMS, named_in, url_of
 from providers.transport import Reply, Request
 from providers.web_addresses import HOSTS_IN_WORDS, Address, Hosts, address_of, hosts
@@ -110,12 +110,12 @@ class Webhook(Provider[Hosts]):
         url = url_of(preset, push.token, message.turn_id)
         return Request(url, headers, body, address.is_named_by(self.settings), method=form.method)
 
-    def said(self, reply: Reply) -> Said:
-        """The status, and the word with which the service says what is wrong."""
+    def reason(self, reply: Reply) -> str:
+        """The word with which the service says what is wrong."""
         found = parsed(reply)
         words = next((str(found[name]) for name in REASONS if isinstance(found.get(name), str)), "")
         text = words or reply.body[:100].decode("utf-8", "replace")
-        return Said(reply.status, text.removeprefix("Bad Request: ").strip())
+        return text.removeprefix("Bad Request: ").strip()
 
     def ready(self) -> str:
         """The sentence of `doctor`."""

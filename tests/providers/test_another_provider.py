@@ -1,13 +1,11 @@
 """A provider needs its module and a line in `PROVIDERS`: one that is declared here is pushed to like the others."""
 
-import re
-
 import pytest
 
 from config import SettingError, load, variables
 from core import doctor
 from providers import PROVIDERS
-from providers.base import Meaning, Outcome, Provider, Said, TokenForm, parsed
+from providers.base import Meaning, Outcome, Provider, parsed
 from providers.transport import Request
 from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
@@ -28,7 +26,7 @@ class PigeonPost(Provider[str]):
         Meaning("400", Outcome.REFUSED, "no such pigeon"),
     )
     variables = (Variable("LOFT_URL", None, http_origin, "an origin, such as https://loft.example.org"),)
-    token_form = TokenForm(re.compile(r"[A-Z]{2}-[0-9]{1,4}"), "a ring such as DE-17")
+    token_form = r"[A-Z]{2}-[0-9]{1,4}", "a ring such as DE-17"
     nobody = "XX-0"
 
     @classmethod
@@ -43,8 +41,8 @@ class PigeonPost(Provider[str]):
         body = json_bytes({"ring": push.token, "title": said.title, "body": said.body})
         return Request(f"{self.settings}/fly", {"content-type": "application/json"}, body, any_address=True)
 
-    def said(self, reply):
-        return Said(reply.status, str(parsed(reply).get("problem", "")))
+    def reason(self, reply):
+        return str(parsed(reply).get("problem", ""))
 
 
 @pytest.fixture(autouse=True)
