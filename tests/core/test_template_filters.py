@@ -192,6 +192,9 @@ NOONS = [
     *['"2026-11-21T12:00:00Z"', '"2026-11-21T14:30:00+02:30"', '"2026-11-21T12:00:00.123456789Z"'],
     *['"2026-11-21T12:00:00"', '"2026-11-21T12:00"'],
 ]
+PAIRS = "failure=failed, timed_out = timed out, success=, https://*/pull=request, *ed=done, x=a=b, *#*=part, [?]=mark"
+TRANSLATE = f'translate: "{PAIRS}"'
+ITEMS = '[{"a": 1, "b": 2}, {"a": "", "b": 2, "c": null}, {"b": 3, "c": 3}]'
 EXAMPLES = {  # by the filters: pairs of a value and the text that it becomes
     "upcase": [('"straße é日😀"', "STRASSE É日😀"), ("null", ""), ("true", "TRUE"), ("1.50", "1.50"), ("1e5", "1E5"),
                ('{"aB": null}', '{"AB":NULL}')],
@@ -238,6 +241,46 @@ EXAMPLES = {  # by the filters: pairs of a value and the text that it becomes
                                   ('"20261121"', "2026-11-21 00:00:00"),
                                   ("99999999999", "5138-11-16 09:46:39"), ("100000000000", "1973-03-03 09:46:40"),
                                   *((value, "2026-11-21 12:00:00") for value in NOONS)],
+    **{f"date: '{form}'": [(f"{NOON}", text)] for form, text in (
+        ("%A, %d %B %Y", "Saturday, 21 November 2026"), ("%H Uhr – %%", "12 Uhr – %"), ("um", "um"),
+        ("%H}}%M|", "12}}00|"), ("%I:%M %p", "12:00 PM"), ("😀 %j", "😀 325"), ("%Y" * 50, "2026" * 50),
+    )},
+    # the objects of an array whose path shows that value
+    'where: "s", "on"': [('[{"s": "on", "n": 1}, {"s": "off"}, {"s": "on"}]', '[{"s":"on","n":1},{"s":"on"}]')],
+    "where: 's' ,'firing'": [('[{"s": "firing"}]', '[{"s":"firing"}]')],
+    'where: "s", "firing"': [('[{"s": "Firing"}, {"s": "firing "}, {"s": "fir"}, {"s": ["firing"]}]', "[]"),
+                             ("[]", "[]")],
+    'where: "a.b", "x"': [('[{"a": {"b": "x"}}, {"a": {"b": "y"}}, {"a": "x"}]', '[{"a":{"b":"x"}}]'),
+                          ('[{"a.b": "x", "a": {"b": "y"}}]', '[{"a.b":"x","a":{"b":"y"}}]')],
+    'where: "a.0.b", 7': [('[{"a": [{"b": 7}]}, {"a": []}]', '[{"a":[{"b":7}]}]')],
+    'where: "n", 500': [('[{"n": 500}, {"n": "500"}, {"n": 500.0}, {"n": 5e2}]', '[{"n":500},{"n":"500"}]')],
+    'where: "n", "9.90"': [('[{"n": 9.90}, {"n": 9.9}, {"n": "9.90"}]', '[{"n":9.90},{"n":"9.90"}]')],
+    'where: "b", "true"': [('[{"b": true}, {"b": "true"}, {"b": 1}, {"b": false}]', '[{"b":true},{"b":"true"}]')],
+    'where: "b", "false"': [('[{"b": false}, {"b": null}, {"b": 0}]', '[{"b":false}]')],
+    'where: "s", ""': [('[{"s": ""}, {"s": null}, {}, {"s": " "}, {"s": []}, {"s": {}}]',
+                        '[{"s":""},{"s":null},{}]')],
+    'where: "s", "x"': [('["s", 1, null, true, [{"s": "x"}], ["x"], {"s": "x"}]', '[{"s":"x"}]')],
+    'where: "0", "x"': [('[["x"]]', "[]")],
+    'where: "o", \'{"a":1}\'': [('[{"o": {"a": 1}}, {"o": "{\\"a\\":1}"}]', '[{"o":"{\\"a\\":1}"}]')],
+    'where: "a b-c", "é😀"': [('[{"a b-c": "é😀"}]', '[{"a b-c":"é😀"}]')],
+    'where: "s", "a, b"': [('[{"s": "a, b"}]', '[{"s":"a, b"}]')],
+    # the first word of the table whose key fits the whole value as it is shown; an asterisk fits anything but nothing
+    TRANSLATE: [('"failure"', "failed"), ('"startup_failure"', "startup_failure"), ('"Failure"', "Failure"),
+                ('"timed_out"', "timed out"), ('"success"', ""), ('"https://git/pull"', "request"),
+                ('"https:/pull"', "https:/pull"), ('"completed"', "done"), ('"ed"', "done"), ('"x"', "a=b"),
+                ('"#"', "part"), ('"page#line\\n2"', "part"), ('"[?]"', "mark"), ('"?"', "?"), ('""', ""),
+                ("null", ""), ("[1,2]", "[1,2]")],
+    'translate: "0=down, 1=up, true=yes, false=no, *=other"': [
+        ("0", "down"), ("1", "up"), ("true", "yes"), ("false", "no"), ("12", "other"), ("null", ""),
+    ],
+    # a text beside what is not blank
+    'prepend: "on "': [('"x"', "on x"), ('""', ""), ("null", ""), ('" "', ""), ("0", "on 0"), ("[]", "on []")],
+    'append: "!"': [('"x"', "x!"), ('""', ""), ("null", ""), ('" "', ""), ("0", "0!"), ("[]", "[]!")],
+    # the first of several paths that has a value; a later one may say null, where none has
+    **{f'map: "{paths}" | join': [(ITEMS, text)] for paths, text in (
+        ("a | b | c", "1 2 3"), ("a|c", "1  3"), ("nope | b", "2 2 3"), ("a.x | c", "  3"),
+    )},
+    "tidy": [('" a \\r\\n\\r\\n  b\\n"', "a\n  b"), ('"\\n \\n"', ""), ('"a"', "a"), ('"\\u2028a\\t"', "a")],
 }  # fmt: skip
 
 
@@ -254,32 +297,6 @@ def test_an_end_of_an_empty_array_and_what_no_element_has_are_like_a_missing_var
     template = "{{ v | " + filters + " | upcase }}"
     assert filled(template, f'{{"v": {value}}}') == (template, ("v",))
     assert applied(f'{filters} | upcase | default: "none"', value) == "none"
-
-
-@each(
-    "value, arguments, text",
-    [
-        ('[{"s": "on", "n": 1}, {"s": "off"}, {"s": "on"}]', '"s", "on"', '[{"s":"on","n":1},{"s":"on"}]'),
-        ('[{"s": "firing"}]', "'s' ,'firing'", '[{"s":"firing"}]'),
-        ('[{"s": "Firing"}, {"s": "firing "}, {"s": "fir"}, {"s": ["firing"]}]', '"s", "firing"', "[]"),
-        ("[]", '"s", "firing"', "[]"),
-        ('[{"a": {"b": "x"}}, {"a": {"b": "y"}}, {"a": "x"}]', '"a.b", "x"', '[{"a":{"b":"x"}}]'),
-        ('[{"a.b": "x", "a": {"b": "y"}}]', '"a.b", "x"', '[{"a.b":"x","a":{"b":"y"}}]'),
-        ('[{"a": [{"b": 7}]}, {"a": []}]', '"a.0.b", 7', '[{"a":[{"b":7}]}]'),
-        ('[{"n": 500}, {"n": "500"}, {"n": 500.0}, {"n": 5e2}]', '"n", 500', '[{"n":500},{"n":"500"}]'),
-        ('[{"n": 9.90}, {"n": 9.9}, {"n": "9.90"}]', '"n", "9.90"', '[{"n":9.90},{"n":"9.90"}]'),
-        ('[{"b": true}, {"b": "true"}, {"b": 1}, {"b": false}]', '"b", "true"', '[{"b":true},{"b":"true"}]'),
-        ('[{"b": false}, {"b": null}, {"b": 0}]', '"b", "false"', '[{"b":false}]'),
-        ('[{"s": ""}, {"s": null}, {}, {"s": " "}, {"s": []}, {"s": {}}]', '"s", ""', '[{"s":""},{"s":null},{}]'),
-        ('["s", 1, null, true, [{"s": "x"}], ["x"], {"s": "x"}]', '"s", "x"', '[{"s":"x"}]'),
-        ('[["x"]]', '"0", "x"', "[]"),
-        ('[{"o": {"a": 1}}, {"o": "{\\"a\\":1}"}]', '"o", \'{"a":1}\'', '[{"o":"{\\"a\\":1}"}]'),
-        ('[{"a b-c": "é😀"}]', '"a b-c", "é😀"', '[{"a b-c":"é😀"}]'),
-        ('[{"s": "a, b"}]', '"s", "a, b"', '[{"s":"a, b"}]'),
-    ],
-)  # fmt: skip
-def test_where_takes_the_objects_of_an_array_whose_path_shows_that_value(value, arguments, text):
-    assert applied(f"where: {arguments}", value) == text
 
 
 def test_hash_tells_long_texts_apart_that_begin_alike():
@@ -326,23 +343,32 @@ def test_a_date_is_in_utc_unless_told_otherwise():
     assert message_templates.fill('{{ v | date: "%H %Z" }}', payload, 100).text == "12 UTC"
 
 
-@each(
-    "form, text",
-    [
-        ("%A, %d %B %Y", "Saturday, 21 November 2026"),
-        ("%H Uhr – %%", "12 Uhr – %"),
-        ("um", "um"),
-        ("%H}}%M|", "12}}00|"),
-        ("%I:%M %p", "12:00 PM"),
-        ("😀 %j", "😀 325"),
-        ("%Y" * 50, "2026" * 50),
-    ],
-)
-def test_a_date_is_shown_in_the_form_asked_for(form, text):
-    assert applied(f"date: '{form}'", NOON) == text
-    assert applied(f"date: '{form}' | upcase", NOON) == text.upper()
-
-
 def test_replace_makes_no_text_that_costs_more_than_the_template_may():
     filters = f'replace: "x", "{"y" * 900}"'
     assert applied(filters, json.dumps("x" * 10_000)) == f"{{{{ v | {filters} }}}}"
+
+
+@each("table", ['""', '"a"', '"a=b,"', '"=b"', "5", '"a=b", "c"'])
+def test_a_table_of_translate_that_is_no_table_stays_visible(table):
+    assert applied(f"translate: {table}", '"a"') == f"{{{{ v | translate: {table} }}}}"
+
+
+def test_what_is_missing_stays_visible_behind_prepend_and_translate_until_a_default():
+    visible = "{{ nope | prepend: 'a' }}{{ nope | translate: 'a=b' }}"
+    silent = "{{ nope | prepend: 'a' | default: '' }}{{ nope | translate: 'a=b' | default: '' }}"
+    assert message_templates.fill(visible + silent, {}, 100).text == visible
+
+
+@each(
+    "alternatives, text",
+    [
+        ('b, c, "x"', "see"), ("b,c , 'x'", "see"), ('b, d e, "x"', "dee"), ('b, "x"', "x"), ('b, 1.y, "x"', "one"),
+        ('b, 5', "5"), ('b, "x, y | z"', "x, y | z"), ('b, "x" | upcase', "X"), ('b, c | default: "x"', "see"),
+        ("b, c", None), ('"x", c', None), ('b,, "x"', None), ('b, "x" y', None), ('b, "x', None),
+        ('b, {c}, "x"', None),
+    ],
+)  # fmt: skip
+def test_default_takes_the_first_of_its_alternatives_that_has_a_value(alternatives, text):
+    template = "{{ a | default: " + alternatives + " }}"
+    filled = message_templates.fill(template, {"b": "", "c": "see", "d e": "dee", "1": {"y": "one"}}, 100)
+    assert filled.text == (template if text is None else text)
