@@ -4,9 +4,11 @@ import hashlib
 import json
 
 from core import message_templates
+from core.template_filters import MAX_EMBEDDED, WORK
 from tests.support.rows import each
 from tests.support.templates import WRONG_ARGUMENTS, applied, filled, rendered
 from wire import strict_json
+from wire.strict_json import MAX_DEPTH
 
 NOON = 1_795_262_400  # 2026-11-21 12:00 UTC
 
@@ -194,6 +196,9 @@ NOONS = [
 ]
 PAIRS = "failure=failed, timed_out = timed out, success=, https://*/pull=request, *ed=done, x=a=b, *#*=part, [?]=mark"
 TRANSLATE = f'translate: "{PAIRS}"'
+ALARM = json.dumps(
+    '{"AlarmName": "CPU", "Trigger": {"Dimensions": [{"name": "Id", "value": "i-1"}]}, "a.b": 9.9, "none": null}'
+)
 ITEMS = '[{"a": 1, "b": 2}, {"a": "", "b": 2, "c": null}, {"b": 3, "c": 3}]'
 EXAMPLES = {  # by the filters: pairs of a value and the text that it becomes
     "upcase": [('"straße é日😀"', "STRASSE É日😀"), ("null", ""), ("true", "TRUE"), ("1.50", "1.50"), ("1e5", "1E5"),
@@ -280,6 +285,22 @@ EXAMPLES = {  # by the filters: pairs of a value and the text that it becomes
     **{f'map: "{paths}" | join': [(ITEMS, text)] for paths, text in (
         ("a | b | c", "1 2 3"), ("a|c", "1  3"), ("nope | b", "2 2 3"), ("a.x | c", "  3"),
     )},
+    # a text becomes the JSON that it holds
+    "parse_json: 'AlarmName'": [(ALARM, "CPU")],
+    'parse_json: "AlarmName" | downcase': [(ALARM, "cpu")],
+    "parse_json | size": [(ALARM, "4")],
+    "parse_json: 'Trigger.Dimensions.0.value'": [(ALARM, "i-1")],
+    "parse_json: 'Trigger.Dimensions' | map: 'value' | join: ','": [(ALARM, "i-1")],
+    "parse_json: 'Trigger.Dimensions.0'": [(ALARM, '{"name":"Id","value":"i-1"}')],
+    "parse_json: 'none'": [(ALARM, "")],
+    "parse_json: 'none' | default: 'x'": [(ALARM, "x")],
+    "parse_json: 'a.b'": [(json.dumps('{"a.b": 9.90}'), "9.90")],
+    "parse_json": [(json.dumps("[-0, 1E+2, 9.90]"), "[-0,1E+2,9.90]"), (json.dumps('"text"'), "text"),
+                   (json.dumps(" true "), "true")],
+    "parse_json: 'a'": [(json.dumps('{"a": "\\u0000\\ud800"}'), "\ufffd\ufffd"),
+                        (json.dumps('{"a": "{{ v }}"}'), "{{ v }}")],
+    "parse_json: 'a' | parse_json: 'b'": [(json.dumps('{"a": "{\\"b\\": 1}"}'), "1")],
+    "parse_json | parse_json: 'b'": [(json.dumps('"{\\"b\\": 1}"'), "1")],
     "tidy": [('" a \\r\\n\\r\\n  b\\n"', "a\n  b"), ('"\\n \\n"', ""), ('"a"', "a"), ('"\\u2028a\\t"', "a")],
 }  # fmt: skip
 
@@ -372,3 +393,39 @@ def test_default_takes_the_first_of_its_alternatives_that_has_a_value(alternativ
     template = "{{ a | default: " + alternatives + " }}"
     filled = message_templates.fill(template, {"b": "", "c": "see", "d e": "dee", "1": {"y": "one"}}, 100)
     assert filled.text == (template if text is None else text)
+
+
+# Filters: `parse_json`, JSON in a text of the payload, as AWS SNS sends it
+
+
+@each(
+    "text",
+    [
+        *["", "words", "{", '{"a": NaN}', '{"a": 1e400}', "[1,]", "\ufeff{}", '{"b": 1}', "[]", "1", "null"],
+        *["[" * 5_000, '{"a":' * MAX_DEPTH + "{}" + "}" * MAX_DEPTH],
+    ],
+)
+def test_a_text_without_json_or_without_the_path_counts_as_missing(text):
+    template = "{{ v | parse_json: 'a' }}"
+    assert filled(template, {"v": text}) == (template, ("v",))
+    assert applied("parse_json: 'a' | default: 'n/a'", json.dumps(text)) == "n/a"
+
+
+def test_a_text_of_up_to_100000_characters_is_read():
+    for surplus, shown in ((0, "9"), (1, "{{ v | parse_json: 'a' }}")):
+        text = '{"a": 9}'.ljust(MAX_EMBEDDED + surplus)
+        assert applied("parse_json: 'a'", json.dumps(text)) == shown
+
+
+def test_a_text_is_read_once_for_all_placeholders():
+    text = json.dumps({"a": "x", "long": "y" * (MAX_EMBEDDED - 50)})
+    template = "{{ v | parse_json: 'a' }}" * 100
+    assert filled(template, {"v": text}) == ("x" * 100, ())
+
+
+def test_reading_many_long_texts_ends_where_the_template_has_no_work_left():
+    many = WORK // MAX_EMBEDDED
+    payload = {f"v{place}": json.dumps(str(place) * (MAX_EMBEDDED - 2)) for place in range(many)}
+    template = "".join(f"{{{{ {name} | parse_json | size }}}}," for name in payload)
+    shown = filled(template, payload).text.split(",")
+    assert shown[0] == "99998" and shown[-2] == f"{{{{ v{many - 1} | parse_json | size }}}}"
