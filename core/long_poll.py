@@ -36,8 +36,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
                 break
-            with _changed:
-                _changed.wait(min(left_s, POLLED_EVERY_S))
+            _pause(min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
         with _changed:
@@ -49,3 +48,9 @@ def note_change() -> None:
     """Wake the waiting requests after an answer or an acknowledgement."""
     with _changed:
         _changed.notify_all()
+
+
+def _pause(pause_s: float) -> None:
+    """Wait at most `pause_s` seconds for a change."""
+    with _changed:
+        _changed.wait(pause_s)
