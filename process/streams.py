@@ -146,8 +146,7 @@ class Stream:
     async def _write_message(self) -> bool:
         """Write the next message if it is for the client, and what goes before it; whether there was one."""
         before, self.before = self.before, b""
-        if before:
-            await self._write(before)
+        await self._write(before)
         message = self.source.next()
         if message:
             await self._write(message)
