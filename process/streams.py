@@ -114,11 +114,11 @@ class Stream:
         with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
 
-    async def serve(self, pause: Callable[[float], object], note: Callable[[], object]) -> None:
+    async def serve(self, pause: Callable[[float], object], note: Callable[[], object], turn: asyncio.Lock) -> None:
         """Write messages and answer the client until one side ends; `note` is called after messages were taken."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._tell(pause, note))
+                tasks.create_task(self._tell(pause, note, turn))
                 tasks.create_task(self._listen())
                 tasks.create_task(self._show_life())
         except* Ended:
@@ -130,7 +130,7 @@ class Stream:
         except* Exception as faults:
             log_fault("A stream failed", faults.exceptions[0])
 
-    async def _tell(self, pause: Callable[[float], object], note: Callable[[], object]) -> None:
+    async def _tell(self, pause: Callable[[float], object], note: Callable[[], object], turn: asyncio.Lock) -> None:
         while True:
             self.stirred.clear()
             for _ in range(MESSAGES_AT_ONCE):
@@ -138,8 +138,9 @@ class Stream:
                     break
             else:  # there are more, but others have their turn
                 self.stirred.set()
-                pause(PAUSE_S)
-                await asyncio.sleep(0)
+                async with turn:
+                    pause(PAUSE_S)
+                    await asyncio.sleep(0)
             note()
             await self.stirred.wait()
 
@@ -205,6 +206,7 @@ class Hub:
         self.ended = list[Source]()  # those of streams that have just ended
         self.woken = deque[int]()  # the owners that there are new messages for
         self.stirred = asyncio.Event()  # there is something to do
+        self.turn = asyncio.Lock()  # of those that have much: one in each round of the loop, so that rounds are short
         self.stopping = threading.Event()
         self.thread: threading.Thread | None = None
         self.loop: asyncio.AbstractEventLoop  # the thread's, made with it: a fork must not share it
@@ -281,7 +283,8 @@ class Hub:
 
     def _begin(self, stream: Stream) -> None:
         """Serve a stream until it ends; of each of its keys the oldest makes room."""
-        task = self.tasks[stream] = self.loop.create_task(stream.serve(self.stopping.wait, self.stirred.set))
+        serving = stream.serve(self.stopping.wait, self.stirred.set, self.turn)
+        task = self.tasks[stream] = self.loop.create_task(serving)
         task.add_done_callback(lambda _: self._end(stream))
         for key in stream.source.keys:
             for oldest in [one for one in self.tasks if key in one.source.keys][:-MAX_STREAMS_OF_KEY]:

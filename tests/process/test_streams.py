@@ -182,7 +182,7 @@ def test_a_client_may_take_a_large_message_slowly(monkeypatch):
 
     taking = threading.Thread(target=take)
     taking.start()
-    asyncio.run(Stream(ours, b"", tape, {}).serve(paused.wait, lambda: None))
+    asyncio.run(Stream(ours, b"", tape, {}).serve(paused.wait, lambda: None, asyncio.Lock()))
     ours.close()
     taking.join()
     assert tape.took == 1
@@ -193,11 +193,39 @@ def test_one_slow_client_does_not_keep_the_others_waiting(connect):
     assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
 
 
+def test_a_new_message_waits_for_few_turns_of_streams_that_have_much(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED_EVERY_S", PATIENCE_S * 2)
+
+    class Much(Tape):
+        def next(self):
+            if len(hub.streams) < 11:
+                return None
+            read.append(self)
+            if len(read) == 1_010:
+                quiet.messages.append(b"new\n")
+                hub.wake(0)
+            return super().next()
+
+    class Quiet(Tape):
+        def taken(self):
+            waited.append(len(read) - 1_010)
+
+    quiet, read, waited = Quiet(key=0), [], []
+    connect(quiet)
+    for key in range(1, 11):
+        connect(Much(*[b""] * 200, key=key))
+    for key in range(1, 11):
+        hub.wake(key)
+    wait_until(lambda: waited)
+    assert waited[0] < 4 * MESSAGES_AT_ONCE
+
+
 def test_skipped_messages_count_towards_a_streams_turn():
     ours, theirs = socket.socketpair()
     tape, left = Tape(*[b""] * (2 * MESSAGES_AT_ONCE), b"one\n"), []
     stream = Stream(ours, b"head\n", tape, {})
-    asyncio.run(stream.serve(lambda _: left.append(len(tape.messages)), lambda: tape.messages or theirs.close()))
+    pause, note = lambda _: left.append(len(tape.messages)), lambda: tape.messages or theirs.close()
+    asyncio.run(stream.serve(pause, note, asyncio.Lock()))
     assert left == [MESSAGES_AT_ONCE + 1, 1] and tape.took == 1
 
 
