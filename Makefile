@@ -4,8 +4,9 @@ BIN := .venv/bin
 PACKAGES := $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>&1)
 RUNS := [ -d "$(PACKAGES)" ] && { [ ! -e $(BIN)/gunicorn ] || [ -x "$$(head -n 1 $(BIN)/gunicorn | cut -c 3-)" ]; }
 _ := $(shell [ ! -e .venv ] || { $(RUNS); } || rm -r .venv)
+PIP = $(BIN)/python -m pip
 # Under root's umask 077, the service's user could not read what root installs.
-INSTALL = umask 022 && $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL = umask 022 && $(PIP) install --quiet --disable-pip-version-check
 # The names of packages, one a line, of lines such as PyYAML==6.0.3.
 NAMES := sed -n '/^[A-Za-z]/s/==.*//p' | tr A-Z a-z | sed y/_./--/
 
@@ -90,8 +91,8 @@ lint: .venv/installed-dev ## check style and types
 
 .venv/installed: requirements.txt | .venv/bin/python
 	@$(INSTALL) --require-hashes -r requirements.txt || { echo "A package could not be installed. There is no prebuilt pycurl for 32-bit ARM and musl (Alpine): there you need libcurl's headers and a C compiler."; exit 1; }
-	@[ -e $@-dev ] || $(BIN)/python -m pip freeze | $(NAMES) | grep -vxF "$$(cat requirements.txt | $(NAMES))" | \
-	  xargs -r $(BIN)/python -m pip uninstall --quiet --yes # what an earlier version needed
+	@[ -e $@-dev ] || $(PIP) freeze | $(NAMES) | grep -vxF "$$(cat requirements.txt | $(NAMES))" | \
+	  xargs -r $(PIP) uninstall --quiet --yes # what an earlier version needed
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed
@@ -100,4 +101,4 @@ lint: .venv/installed-dev ## check style and types
 
 # uv, for `make lock` and the gate.
 .venv/uv/bin/uv: | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/uv --upgrade uv==0.13.9
+	$(PIP) install --quiet --disable-pip-version-check --target .venv/uv --upgrade uv==0.13.9
