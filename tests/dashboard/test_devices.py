@@ -125,46 +125,40 @@ def test_only_known_counts_only_if_it_is_the_boolean_true(service, owner, push_s
 # --- what the page says of a device -------------------------------------------------------------------------
 
 
-def test_a_device_that_an_api_key_added_names_the_key(service, owner, push_service):
+def test_a_device_that_an_api_key_added_names_the_key_and_one_that_the_owner_added_none(
+    service, owner, browser, push_service
+):
+    assert "API key “" not in owner.page("/app/devices").text
     caller = service.caller(name="phone app")
     caller.post("/devices", {"kind": "webpush", "subscription": push_service.browser().subscription})
     assert "by the API key “phone app”" in owner.page("/app/devices").text
 
 
-def test_a_device_that_the_owner_added_names_no_key(owner, browser):
-    assert "API key “" not in owner.page("/app/devices").text
-
-
-def test_the_last_error_of_a_device_is_shown_with_its_time(service, owner, browser):
+def test_the_last_error_of_a_device_is_shown_with_its_time_until_a_test_is_accepted(service, owner, browser):
     browser.then(403, b'{"reason": "BadJwtToken"}')
     service.caller().send()
-    text = the_device(owner)
-    assert "The push service answered 403 (BadJwtToken)." in text
+    assert "The push service answered 403 (BadJwtToken)." in the_device(owner)
     assert owner.page("/app/devices").times() == ["2026-11-21 10:00"] * 2
+    owner.done(f"/app/devices/{only_id(service)}/test")
+    text = the_device(owner)
+    assert "403" not in text and "Working" in text
 
 
 def silent(owner):
     return "not opened for" in the_device(owner)
 
 
-def test_a_device_is_silent_after_30_days_without_a_push_or_a_visit(owner, browser, moved_clock):
+def test_a_device_is_silent_after_30_days_until_a_push_arrives_or_it_visits(service, owner, browser, moved_clock):
     moved_clock.advance(30 * DAY_S - 1)
     assert not silent(owner)
     moved_clock.advance(1)
     assert "not opened for 30 days" in the_device(owner)
     moved_clock.advance(5 * DAY_S)
     assert "not opened for 35 days" in the_device(owner)
-
-
-def test_a_push_that_arrives_ends_the_silence(service, owner, browser, moved_clock):
-    moved_clock.advance(30 * DAY_S)
     service.caller().send()
     assert not silent(owner)
-
-
-def test_a_visit_ends_the_silence(owner, browser, moved_clock):
     moved_clock.advance(30 * DAY_S)
-    owner.page("/app/")
+    assert silent(owner)
     owner.enable(browser, only_known=True)
     assert not silent(owner)
 
@@ -172,7 +166,7 @@ def test_a_visit_ends_the_silence(owner, browser, moved_clock):
 # --- testing ------------------------------------------------------------------------------------------------
 
 
-def test_a_test_reaches_that_device_alone(service, owner, browser, push_service):
+def test_a_test_reaches_that_device_alone_and_is_in_no_history_and_no_count(service, owner, browser, push_service):
     other = push_service.browser()
     owner.enable(other)
     _, oldest = device_ids(service)
@@ -182,21 +176,8 @@ def test_a_test_reaches_that_device_alone(service, owner, browser, push_service)
     assert "took the test" in said and page.said("alert") == []
     message = browser.messages[0]["notification"]
     assert (message["title"], message["navigate"]) == ("MCP - Test", "http://localhost/app/devices")
-
-
-def test_a_test_is_in_no_history_and_in_no_count(service, owner, browser):
-    owner.done(f"/app/devices/{only_id(service)}/test")
     caller = service.caller()
     assert caller.listed() == [] and caller.get("/stats").json["stats"]["totalNotificationsAllTime"] == 0
-
-
-def test_a_test_that_was_accepted_takes_the_last_error_away(service, owner, browser):
-    browser.then(403)
-    service.caller().send()
-    assert "403" in the_device(owner)
-    owner.done(f"/app/devices/{only_id(service)}/test")
-    text = the_device(owner)
-    assert "403" not in text and "Working" in text
 
 
 def test_a_test_that_is_refused_says_why(service, owner, browser):

@@ -14,18 +14,16 @@ def is_dense(page):
     ]
 
 
-def test_an_account_can_switch_to_dense_rows_and_back(owner, caller):
-    sent(caller, "Bell")
-    assert not is_dense(owner.page(HISTORY))
-    assert is_dense(owner.done(f"{HISTORY}/rows", {"dense": "1"}, leads_to=HISTORY))
-    assert not is_dense(owner.done(f"{HISTORY}/rows", {"dense": "0"}))
-
-
-def test_dense_rows_do_not_affect_another_account(service, owner, stranger, caller):
+def test_an_account_can_switch_to_dense_rows_with_the_whole_width_and_back_for_itself_alone(
+    service, owner, stranger, caller
+):
     sent(caller, "Bell")
     sent(service.caller(email=OTHER), "Bell")
-    owner.done(f"{HISTORY}/rows", {"dense": "1"})
-    assert not is_dense(stranger.page(HISTORY))
+    assert not is_dense(owner.page(HISTORY))
+    page = owner.done(f"{HISTORY}/rows", {"dense": "1"}, leads_to=HISTORY)
+    assert is_dense(page) and not is_dense(stranger.page(HISTORY))
+    assert "Who rang" not in page.main and "Last 14 days" not in page.main
+    assert not is_dense(owner.done(f"{HISTORY}/rows", {"dense": "0"}))
 
 
 def test_switching_dense_rows_keeps_filters_and_page(owner, caller):
@@ -70,12 +68,6 @@ def test_the_top_senders_include_no_deleted_alert_and_no_other_account(service, 
     sent(caller, "Bell")
     owner.post(f"/app/alerts/{hook.id}/delete")
     assert rang(owner.page(HISTORY)) == "backup script 1 notification"
-
-
-def test_dense_rows_have_the_whole_width_to_themselves(owner, caller):
-    sent(caller, "Bell")
-    page = owner.done(f"{HISTORY}/rows", {"dense": "1"})
-    assert "Who rang" not in page.main and "Last 14 days" not in page.main
 
 
 def test_top_senders_of_only_the_newest_notifications_are_labelled_so(owner, caller, monkeypatch):

@@ -139,30 +139,17 @@ def test_a_new_key_has_a_name_that_no_live_key_has(owner):
         owner.done("/app/keys", {"name": name})
 
 
-def test_a_key_is_revoked_only_after_a_second_question(owner):
-    make_key(owner)
+def test_a_key_is_revoked_only_after_a_second_question_and_stays_listed_without_a_button(service, owner):
+    caller = Caller(service, make_key(owner))
     page = owner.page("/app/keys")
     (action,) = page.forms("/revoke")
     asked = page.confirmation(action)
     assert asked.startswith("Revoke…") and "cannot be undone" in asked
-
-
-def test_a_key_is_revoked_by_its_button(service, owner):
-    caller = Caller(service, make_key(owner))
-    (action,) = [form["action"] for form in owner.page("/app/keys").all("form") if "revoke" in form["action"]]
-    answer = owner.post(action)
-    assert (answer.status_code, answer.location) == (303, "/app/keys")
-    assert caller.send().status_code == 401
-
-
-def test_a_revoked_key_is_listed_without_a_button(service, owner):
-    make_key(owner)
-    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
-    owner.post(f"/app/keys/{key_id}/revoke")
-    page = owner.page("/app/keys")
+    page = owner.done(action, leads_to="/app/keys")
     assert page.times() == ["2026-11-21 10:00"] * 2 and "Key revoked" in page.text
     assert "Key revoked" not in owner.page("/app/keys").text
     assert not [form for form in page.all("form") if "revoke" in form["action"]]
+    assert caller.send().status_code == 401
 
 
 def test_a_key_says_when_it_was_used_last_in_the_owners_time_zone(service, owner, moved_clock):

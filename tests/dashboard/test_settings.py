@@ -35,13 +35,11 @@ def test_every_page_has_the_theme_that_was_chosen(owner, theme, expected):
     assert look(Page(owner.get("/app/notifications/unknown").text)) == expected
 
 
-def test_a_new_account_looks_like_the_system_and_so_does_the_sign_in_page(service, owner):
-    assert look(owner.page("/app/")) == look(Visitor(service).page("/app/login")) == LOOKS["system"]
-
-
-def test_a_theme_is_the_accounts_own(owner, stranger):
+def test_a_theme_is_the_accounts_own_and_a_new_account_looks_like_the_system_as_does_the_sign_in_page(
+    service, owner, stranger
+):
     owner.post(f"{SETTINGS}/theme", {"theme": "dark"})
-    assert look(stranger.page("/app/")) == LOOKS["system"]
+    assert look(stranger.page("/app/")) == look(Visitor(service).page("/app/login")) == LOOKS["system"]
 
 
 # --- time zone ----------------------------------------------------------------------------------------------
@@ -116,20 +114,14 @@ def sessions(visitor):
     return visitor.page(SETTINGS).section("Signed-in browsers")
 
 
-def test_sessions_are_listed_with_name_begin_and_last_visit(service, owner, moved_clock):
+def test_sessions_are_listed_with_name_begin_and_last_visit_and_this_one_is_marked(service, owner, moved_clock):
     phone = Visitor(service, agent="Mozilla/5.0 (iPhone) AppleWebKit/605 Version/18 Mobile Safari/604.1")
     phone.sign_in()
     moved_clock.advance(3 * DAY_S)
     page = owner.page(SETTINGS)
-    text = page.section("Signed-in browsers")
-    assert "Chrome on Linux" in text and "Safari on iPhone" in text
+    assert "This browser" in page.section("Chrome on Linux")
+    assert "This browser" not in page.section("Safari on iPhone")
     assert page.times() == ["2026-11-21 10:00", "2026-11-24 10:00", "2026-11-21 10:00", "2026-11-21 10:00"]
-
-
-def test_this_session_is_marked_and_no_other(service, owner):
-    Visitor(service, agent="Firefox/144.0 (Windows)").sign_in()
-    page = owner.page(SETTINGS)
-    assert "This browser" in page.section("Chrome") and "This browser" not in page.section("Firefox")
 
 
 def test_sessions_that_ended_and_other_accounts_are_not_listed(service, owner, stranger, moved_clock):
@@ -168,7 +160,9 @@ def row(table, word):
     return next(value for name, value in table.items() if word in name)
 
 
-def test_the_use_of_the_plan_is_shown(service, owner, browser):
+def test_the_use_of_the_plan_is_shown_until_its_window_ends_and_to_show_it_is_no_use(
+    service, owner, browser, moved_clock
+):
     busy, idle = service.caller(), service.caller()
     for _ in range(7):
         busy.get("/stats")
@@ -179,15 +173,7 @@ def test_the_use_of_the_plan_is_shown(service, owner, browser):
     table = used(owner)
     assert (row(table, "API requests"), row(table, "Metrics")) == (("7", "100"), ("3", "100"))
     assert (row(table, "API keys"), row(table, "Devices")) == (("2", "1,000"), ("1", "20"))
-
-
-def test_showing_the_use_of_the_plan_does_not_count_as_use(service, owner):
-    service.caller().get("/stats")
-    assert used(owner) == used(owner)
-
-
-def test_the_shown_use_ends_with_its_window(service, owner, moved_clock):
-    service.caller().get("/stats")
+    assert used(owner) == table
     moved_clock.advance(60)
     assert row(used(owner), "API requests") == ("0", "100")
 
@@ -269,18 +255,12 @@ def test_a_wrong_window_among_several_is_named_and_marked_and_all_stay_as_typed(
     assert without_days.said("alert") == ["Choose the days of the quiet hours 22:00-07:00."]
 
 
-def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
-    owner.post(QUIET, {**DAILY, "begin": "22:00", "end": "07:00"})
-    page = owner.done(QUIET, {**DAILY, "begin": "23:00", "end": "07:00", "on": "0"})
-    assert quiet_hours() is None and "Off" in page.text
-
-
-def test_the_switch_of_quiet_hours_sets_the_usual_ones_and_removes_them(owner):
+def test_the_switch_of_quiet_hours_sets_the_usual_ones_and_removes_them_whatever_else_the_form_holds(owner):
     assert (windows_of(owner.page(QUIET)), quiet_hours()) == ([(" ".join(DAYS), "22:00", "07:00")], None)
     owner.done(QUIET, {"on": "1"})
     assert quiet_hours() == "22:00-07:00"
-    owner.done(QUIET, {"on": "0"})
-    assert quiet_hours() is None
+    page = owner.done(QUIET, {**DAILY, "begin": "23:00", "end": "07:00", "on": "0"})
+    assert quiet_hours() is None and "Off" in page.text
 
 
 def test_the_switch_sets_the_windows_again_that_there_were_before(owner):
