@@ -128,16 +128,10 @@ def test_the_page_that_ends_the_mails_asks_once_and_says_that_it_is_done(service
     assert "This address gets no more mails." in service.client.post(path).text
 
 
-@each(
-    "form, said",
-    [
-        ({"kind": "email", "address": "a b"}, "address must be a mail address"),
-        ({"kind": "email", "address": "a@b.c\r\nBcc: d@e.f"}, "address must be a mail address"),
-    ],
-)
-def test_a_wrong_form_says_what_is_wrong(service, owner, form, said):
-    answer = owner.post(CHANNEL, form)
-    assert answer.status_code == 422 and said[1:] in answer.text and listed(service) == []
+@each("address", ["a b", "a@b.c\r\nBcc: d@e.f"])
+def test_a_wrong_form_says_what_is_wrong(service, owner, address):
+    answer = owner.post(CHANNEL, {"kind": "email", "address": address})
+    assert answer.status_code == 422 and "ddress must be a mail address" in answer.text and listed(service) == []
 
 
 @each("form", [{"kind": "webhook", "url": "http://10.0.0.1/"}, {"kind": "email", "address": "a b"}])

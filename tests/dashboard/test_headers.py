@@ -97,18 +97,10 @@ def cookie_words(answer):
     return name, {word.strip().partition("=")[0].lower(): word.strip() for word in cookie.split(";")[1:]}
 
 
-def test_over_http_the_cookie_is_for_pages_of_this_site_alone(visitor):
-    name, words = cookie_words(visitor.get("/app/login"))
-    assert name == "pocketbell"
-    assert set(words) == {"httponly", "path", "samesite"}
-    assert (words["path"], words["samesite"]) == ("Path=/", "SameSite=Lax")
-
-
-def test_over_https_the_cookie_is_bound_to_the_host_and_to_https(service):
-    visitor = Visitor(service, "https://localhost")
-    name, words = cookie_words(visitor.get("/app/login"))
-    assert name == "__Host-pocketbell"
-    assert set(words) == {"httponly", "path", "samesite", "secure"}
+@each("scheme, begin, more", [("http", "", set()), ("https", "__Host-", {"secure"})])
+def test_the_cookie_is_for_pages_of_this_site_alone_and_over_https_bound_to_the_host(service, scheme, begin, more):
+    name, words = cookie_words(Visitor(service, f"{scheme}://localhost").get("/app/login"))
+    assert (name, set(words)) == (f"{begin}pocketbell", {"httponly", "path", "samesite"} | more)
     assert (words["path"], words["samesite"]) == ("Path=/", "SameSite=Lax")
 
 

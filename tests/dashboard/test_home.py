@@ -43,10 +43,6 @@ def test_what_rings_says_its_text_and_since_when(owner, caller):
     assert "Disk: full Nobody has acknowledged it · since 10:00" in owner.page("/app/").main
 
 
-def test_a_new_account_gets_no_empty_chart(owner):
-    assert "Last 14 days" not in owner.page("/app/").main
-
-
 def test_the_counts_are_of_today_this_month_and_all_time(service, owner, moved_clock):
     caller = service.caller()
     for moment, many in (("2026-10-31T12:00", 1), ("2026-11-20T12:00", 2), ("2026-11-21T12:00", 4)):
@@ -56,7 +52,8 @@ def test_the_counts_are_of_today_this_month_and_all_time(service, owner, moved_c
     assert counts(owner).split() == ["4", "today", "·", "6", "this", "month"]
 
 
-def test_the_chart_has_the_last_14_days_with_those_without_any(service, owner, moved_clock):
+def test_the_chart_has_the_last_14_days_with_those_without_any_and_is_never_empty(service, owner, moved_clock):
+    assert "Last 14 days" not in owner.page("/app/").main
     caller = service.caller()
     for moment, many in (("2026-11-07T23:59", 9), ("2026-11-08T00:00", 1), ("2026-11-15T12:00", 3)):
         at(moved_clock, moment)
@@ -145,13 +142,12 @@ def test_that_the_last_device_and_no_other_died_is_warned_of_until_there_is_anot
     assert warnings(owner) == []
 
 
-def test_there_is_no_warning_after_the_owner_removed_the_last_device(service, owner, browser):
-    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
-    assert warnings(owner) == []
-
-
-def test_an_alert_that_its_owner_switched_off_is_not_warned_of(service, owner, browser):
+def test_an_alert_that_its_owner_switched_off_and_a_last_device_that_was_removed_are_not_warned_of(
+    service, owner, browser
+):
     service.alert().set("--inactive")
+    assert warnings(owner) == []
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
     assert warnings(owner) == []
 
 
@@ -212,11 +208,7 @@ def test_an_old_page_does_not_undo_the_confirmation_of_devices(service, owner):
     add_by_key(service, "Tablet", "u", key="other")
     knows_them(owner)
     knows_them(owner, old)
-    assert warnings(owner) == []
-
-
-def test_without_a_new_device_there_is_nothing_to_confirm(owner, browser):
-    assert owner.page("/app/").forms("/devices/seen") == []
+    assert warnings(owner) == [] and owner.page("/app/").forms("/devices/seen") == []
 
 
 # --- the answer ---------------------------------------------------------------------------------------------

@@ -35,13 +35,18 @@ def test_a_resync_gives_the_device_its_new_subscription(service, owner, push_ser
     assert device_ids(service) == [device_id]
 
 
-def test_a_resync_keeps_the_name_and_the_place_where_the_browser_subscribed(service, owner, push_service):
-    new = push_service.browser()
-    token = given_token(owner, push_service.browser())
+def test_a_resync_keeps_the_name_and_the_place_where_the_browser_subscribed_and_takes_the_last_error_away(
+    service, owner, push_service
+):
+    old, new = push_service.browser(), push_service.browser()
+    token = given_token(owner, old)
     owner.post(f"/app/devices/{only_id(service)}", {"name": "Desk"})
-    resync(service, token, new, Host="evil.example")
+    old.then(403)
     service.caller().send()
-    assert the_device(owner, "Desk")
+    assert "403" in the_device(owner, "Desk")
+    resync(service, token, new, Host="evil.example")
+    assert "403" not in the_device(owner, "Desk")
+    service.caller().send()
     assert new.messages[0]["notification"]["navigate"].startswith("http://localhost/app/")
 
 
@@ -49,15 +54,6 @@ def test_a_resync_needs_no_session_and_works_for_whoever_is_signed_out(service, 
     token = given_token(owner, push_service.browser())
     owner.post("/app/logout")
     assert resync(service, token, push_service.browser()).status_code == 200
-
-
-def test_a_resync_takes_the_last_error_away(service, owner, push_service):
-    old = push_service.browser()
-    token = given_token(owner, old)
-    old.then(403)
-    service.caller().send()
-    resync(service, token, push_service.browser())
-    assert "403" not in the_device(owner)
 
 
 def test_a_device_token_can_be_used_repeatedly(service, owner, push_service):

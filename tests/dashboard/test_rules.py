@@ -173,14 +173,20 @@ def test_home_and_the_metrics_page_say_the_same_of_a_rule_that_must_last(service
     )
 
 
-def test_the_chart_marks_when_a_rule_was_firing(owner):
+def test_the_chart_and_a_table_say_when_a_rule_was_firing_the_newest_first(owner):
     put(95, 80)
-    fire(make(), (18, 12), (6, None))
+    page = owner.page(address())
+    assert marks(page) == [] and drawing(page)["rules"] == [] and "fired" not in page.main
+    fire(make("> 90", "5m"), (18, 12), (6, None))
     page = owner.page(address())
     assert marks(page) == [(25, 50), (75, 100)]
     (label,) = [one["aria-label"] for one in page.all("div") if one.get("role") == "img"]
     assert label == "Chart of CPU, last 24 h: min 80, max 95 %; a rule fired 2 times"
     assert page.texts_of("span", **{"class": "fired"}) == ["rule fired"]
+    assert page.texts_of("td")[:6] == [  # those behind are the values'
+        "2026-11-21 04:00", "now", "above 90 % for 5 min",
+        "2026-11-20 16:00", "2026-11-20 22:00", "above 90 % for 5 min",
+    ]  # fmt: skip
 
 
 def test_the_chart_has_the_value_of_each_rule(owner):
@@ -213,16 +219,6 @@ def test_adjacent_firing_marks_are_merged(owner):
     assert hours(owner.page(address())) == [(18, 3), (2, 1)]
 
 
-def test_a_table_says_when_it_fired_the_newest_first(owner):
-    put(95)
-    fire(make("> 90", "5m"), (18, 12), (6, None))
-    page = owner.page(address())
-    assert page.texts_of("td")[:6] == [  # those behind are the values'
-        "2026-11-21 04:00", "now", "above 90 % for 5 min",
-        "2026-11-20 16:00", "2026-11-20 22:00", "above 90 % for 5 min",
-    ]  # fmt: skip
-
-
 def test_the_page_of_rules_that_fired_very_often_stays_small(owner):
     put(95)
     for n in range(5):
@@ -230,12 +226,6 @@ def test_the_page_of_rules_that_fired_very_often_stays_small(owner):
     answer = owner.page(address())
     assert len(marks(answer)) <= 150 and len(answer.html) < 60_000
     assert "a rule fired 500 times" in answer.html and "The newest 100 are listed." in answer.main
-
-
-def test_without_rules_nothing_is_marked(owner):
-    put(95)
-    page = owner.page(address())
-    assert marks(page) == [] and drawing(page)["rules"] == [] and "fired" not in page.main
 
 
 def test_a_rule_stays_on_its_metrics_page_when_the_values_are_gone(owner):

@@ -348,11 +348,6 @@ def held(visitor):
     return next(e.text for e in page.elements if e.attributes.get("aria-labelledby") == "held")
 
 
-def test_with_nothing_held_the_page_says_so_and_offers_no_delivery(owner):
-    page = owner.page(QUIET)
-    assert "Nothing is held" in page.text and page.forms("/deliver") == []
-
-
 def test_the_page_says_how_many_are_held_and_until_when(owner, hold):
     hold("a")
     assert "1 held now" in held(owner)
@@ -368,7 +363,9 @@ def test_held_notifications_with_different_ends_show_the_first_and_the_last(serv
     assert "2 held now" in text and text.index("today 11:00") < text.index("tomorrow 10:30")
 
 
-def test_delivering_now_pushes_several_held_notifications_as_a_digest(service, owner, browser, hold):
+def test_delivering_now_pushes_several_held_notifications_as_a_digest_and_holds_later_ones_again(
+    service, owner, browser, hold
+):
     hold("a", "b", "c")
     page = owner.done(f"{QUIET}/deliver")
     assert "3 notifications" in page.said("status")[0]
@@ -377,17 +374,14 @@ def test_delivering_now_pushes_several_held_notifications_as_a_digest(service, o
     assert message["notification"]["title"] == "MCP - 3 notifications"
     assert message["notification"]["body"] == "a: m\nb: m\nc: m"
     assert {row["status"] for row in service.caller().listed()} == {"delivered"}
-
-
-def test_events_after_delivering_now_are_held_again(service, owner, browser, hold):
-    hold("a")
-    owner.done(f"{QUIET}/deliver")
-    hold("b")
+    hold("d")
     service.work()
     assert len(browser.messages) == 1 and "Nothing is held" not in held(owner)
 
 
-def test_delivering_now_with_nothing_held_says_so_and_pushes_nothing(service, owner, browser):
+def test_with_nothing_held_the_page_says_so_and_to_deliver_now_pushes_nothing(service, owner, browser):
+    page = owner.page(QUIET)
+    assert "Nothing is held" in page.text and page.forms("/deliver") == []
     page = owner.done(f"{QUIET}/deliver")
     service.work()
     assert "Nothing was held" in page.said("status")[0] and browser.pushes == []

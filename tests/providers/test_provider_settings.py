@@ -137,9 +137,10 @@ def test_a_key_file_alone_is_a_partial_set(file):
     assert {"APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"} <= named(said)
 
 
-def test_a_key_and_a_key_file_at_once_are_refused(file):
-    said = refusal(**apns_environ(APNS_KEY_FILE=file(key_pem(ec_key()))))
-    assert {"APNS_KEY", "APNS_KEY_FILE"} <= named(said)
+@each("name", ["APNS_KEY", "FCM_SERVICE_ACCOUNT"])
+def test_a_text_and_a_file_of_it_at_once_are_refused(file, name):
+    environ = apns_environ(FCM_SERVICE_ACCOUNT=json.dumps(account()))
+    assert named(refusal(**environ, **{f"{name}_FILE": file(environ[name])})) == {name, f"{name}_FILE"}
 
 
 def encrypted_pem():
@@ -187,12 +188,6 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line_with_its_name(name, p
 
 
 # --- FCM ----------------------------------------------------------------------------------------------------
-
-
-def test_both_forms_of_the_service_account_at_once_are_refused(file):
-    text = json.dumps(account())
-    said = refusal(FCM_SERVICE_ACCOUNT=text, FCM_SERVICE_ACCOUNT_FILE=file(text))
-    assert {"FCM_SERVICE_ACCOUNT", "FCM_SERVICE_ACCOUNT_FILE"} <= named(said)
 
 
 NO_ACCOUNTS = ["hunter2pw", "/etc/hunter2pw.json", "{", "[]", "null", "7", '"hunter2pw"', "[" * 100_000]
