@@ -149,17 +149,14 @@ def test_a_file_that_switches_an_alert_on_does_not_end_its_pause_after_a_flood(a
     assert (ALERT.of_account(1)[0].is_active, ALERT.of_account(1)[0].paused_at) == (0, 5)
 
 
-def test_an_export_of_an_alert_that_is_paused_after_a_flood_has_what_its_owner_set(apply, owned):
+def test_an_export_of_an_alert_that_is_paused_after_a_flood_has_what_its_owner_set_and_a_file_switches_it_off(
+    apply, owned
+):
     apply('[[alert]]\nname = "Disk"\n')
     paused_after_a_flood()
     exported = owned("export", OWNER).stdout
     assert "isActive = true" in exported and apply(exported) == NOTHING
     assert ALERT.of_account(1)[0].paused_at == 5
-
-
-def test_a_file_switches_an_alert_off_that_is_paused_after_a_flood(apply):
-    apply('[[alert]]\nname = "Disk"\n')
-    paused_after_a_flood()
     off = '[[alert]]\nname = "Disk"\nisActive = false\n'
     assert (apply(off), apply(off)) == (["alert Disk: isActive true → false"], NOTHING)
     assert ALERT.of_account(1)[0].paused_at is None

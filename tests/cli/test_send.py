@@ -128,8 +128,3 @@ def test_a_device_is_given_quiet_hours(service, owner, send, browser):
     assert service.flask("device", "set", OWNER, browser.id, "--quiet-hours", "22-7").exit_code == 1
     assert service.flask("device", "set", OWNER, browser.id, "--quiet-hours", "off").exit_code == 0
     assert "quietHours" not in owner.get("/devices").json["devices"][0]
-
-
-@each("args, status", [(("x", "--min-priority", "4"), 1), (("x", "--min-priority", "9"), 2)])
-def test_a_device_is_set_only_if_it_is_there(service, owner, args, status):
-    assert service.flask("device", "set", OWNER, *args).exit_code == status

@@ -52,26 +52,21 @@ def test_a_key_is_shown_once_and_only_its_beginning_afterwards(owner):
     assert full_key[:17] not in later
 
 
-def test_reloading_the_page_of_a_new_key_makes_no_second_key_and_shows_none(service, owner):
-    answer = owner.post("/app/keys", {"name": "backup"})
-    assert answer.status_code == 303 and full_key_at(owner, answer.location)
-    assert full_key_at(owner, answer.location) is None and "was shown once" in owner.page(answer.location).text
-    assert len(lines_of(service, "key", "list", OWNER)) == 1
-
-
 def test_each_of_two_tabs_shows_its_own_new_key_of_the_same_name(service, owner):
     paths = [owner.post("/app/keys", {"name": "backup"}).location for _ in range(2)]
     keys = [full_key_at(owner, path) for path in paths]
     assert len({*keys}) == 2 and [Caller(service, key).send().status_code for key in keys] == [200, 200]
 
 
-def test_a_new_key_is_shown_only_in_the_session_that_made_it(service, owner, stranger):
+def test_a_new_key_is_shown_once_in_the_session_that_made_it_and_reloading_makes_no_second(service, owner, stranger):
     path = owner.post("/app/keys", {"name": "backup"}).location
     other_browser = Visitor(service)
     other_browser.sign_in()
     for visitor in (other_browser, stranger):
         assert visitor.get(path).status_code == 200 and full_key_at(visitor, path) is None
     assert full_key_at(owner, path)
+    assert full_key_at(owner, path) is None and "was shown once" in owner.page(path).text
+    assert len(lines_of(service, "key", "list", OWNER)) == 1
 
 
 @each("made", ["", "0" * 32, "é", "' OR 1", "%00"])

@@ -29,16 +29,12 @@ def test_the_topic_that_the_page_shows_gets_what_is_sent(service, owner):
     assert [message["title"] for message in phone.messages()] == ["MCP - It works"]
 
 
-def test_a_topic_is_shown_once_and_a_reload_adds_no_second_device(service, owner):
-    path = added(owner)
-    assert len(topics_at(owner, path)) == 1 and topics_at(owner, path) == set()
-    assert service.flask("device", "list", OWNER).output.count("ntfy") == 1
-
-
-def test_a_topic_is_not_shown_in_another_session(service, owner):
+def test_a_topic_is_shown_once_in_its_session_alone_and_a_reload_adds_no_second_device(service, owner):
     path, other = added(owner), Visitor(service)
     other.sign_in()
-    assert topics_at(other, path) == set() and len(topics_at(owner, path)) == 1
+    assert topics_at(other, path) == set()
+    assert len(topics_at(owner, path)) == 1 and topics_at(owner, path) == set()
+    assert service.flask("device", "list", OWNER).output.count("ntfy") == 1
 
 
 def test_the_link_opens_the_app(owner):

@@ -118,19 +118,14 @@ def test_the_sign_in_page_devices_and_first_steps_link_to_the_phones_sign_in(own
         assert owner.page(path).forms(CODE_PAGE) == [CODE_PAGE], path
 
 
-def test_a_phone_that_waits_sees_its_number_again(owner, phone):
+def test_pages_that_wait_load_themselves_again_without_javascript_and_the_phones_shows_its_number(owner, phone):
     link = shown(owner)
     number = asked(phone, link)
-    assert number_on(phone.page(ASKING_PAGE)) == number
     assert phone.get(link).location == ASKING_PAGE
-
-
-def test_pages_that_wait_load_themselves_again_without_javascript(owner, phone):
-    link = shown(owner)
-    asked(phone, link)
     for page in (owner.page(CODE_PAGE), phone.page(ASKING_PAGE)):
         assert [meta.get("content") for meta in page.all("meta") if meta.get("http-equiv") == "refresh"] == ["4"]
-    answered(owner, number_on(phone.page(ASKING_PAGE)), "no")
+    assert number_on(phone.page(ASKING_PAGE)) == number
+    answered(owner, number, "no")
     assert [meta for meta in owner.page(CODE_PAGE).all("meta") if meta.get("http-equiv")] == []
 
 

@@ -93,16 +93,11 @@ def test_wrong_input_to_the_set_up_form_keeps_what_was_typed_but_the_password(vi
 
 
 @sqlite_only
-def test_the_next_start_voids_the_set_up_link(visitor):
+def test_the_next_start_voids_the_set_up_link_also_without_a_terminal(visitor):
     old, new = setup_link(), setup_link()
     assert [visitor.get(link).status_code for link in (old, new)] == [404, 200]
-
-
-@sqlite_only
-def test_a_start_without_a_terminal_voids_the_set_up_link_too(visitor):
-    link = setup_link()
     accounts.make_setup_link(clock.now_ms(), wanted=False)
-    assert visitor.get(link).status_code == 404
+    assert visitor.get(new).status_code == 404
 
 
 def test_a_start_voids_no_link_of_another_process_that_serves_the_same_database(visitor, monkeypatch):
@@ -121,17 +116,13 @@ def test_an_old_set_up_link_stays_void_after_the_account_is_deleted(service, vis
     assert visitor.get(link).status_code == 404
 
 
-def test_the_set_up_link_is_void_once_there_is_an_account(service, visitor):
+def test_the_set_up_link_is_void_once_there_is_an_account_and_no_other_is_made(service, visitor):
     link = setup_link()
     visitor.get(link)
     service.account()
     assert visitor.get(link).status_code == 404
     assert visitor.post(link, setup_form(email="thief@example.org")).status_code == 404
     assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
-
-
-def test_there_is_no_set_up_link_once_there_is_an_account(service):
-    service.account()
     assert setup_link() is None
 
 

@@ -12,11 +12,6 @@ def told(phones):
     return apple.get("image"), android.get("image"), phones.to_browser[0].get("image")
 
 
-def test_a_push_without_a_picture_has_no_word_of_one(phones):
-    phones.send()
-    assert told(phones) == (None, None, None)
-
-
 def test_each_provider_gets_the_address_of_a_picture_elsewhere(phones):
     phones.send(image=ELSEWHERE)
     assert told(phones) == (ELSEWHERE,) * 3
