@@ -12,6 +12,7 @@ from store import database
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.forms import RESYNC
 from tests.support.pages import APNS, WRONG_SUBSCRIPTIONS, device_ids, given_token, only_id, the_device
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.server import wait_until
 from tests.support.tables import everything
@@ -150,6 +151,7 @@ def test_a_pending_notification_goes_to_the_new_subscription(service, owner, pus
     assert (len(old.pushes), len(new.messages)) == (1, 1)
 
 
+@sqlite_only
 def test_the_token_is_kept_by_its_hash_alone(service, owner, push_service):
     token = given_token(owner, push_service.browser())
     assert Device.get().resync_token_hash == hashlib.sha256(token.encode()).digest()
