@@ -243,7 +243,8 @@ class ThreadedWorker(Worker):
         return False
 
     def _end(self, connection: Connection) -> None:
-        connection.talk.close()
+        with contextlib.suppress(RuntimeError):  # it would linger after a fault of its answer's end, which is logged
+            connection.talk.close()
         connection.close()
         self._leave(connection)
 

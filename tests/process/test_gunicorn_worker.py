@@ -249,14 +249,16 @@ def test_a_connection_is_kept_only_if_its_answer_was_as_long_as_announced(idle, 
     assert ours.state == state
 
 
-@pytest.mark.parametrize("why", ["time", "memory", "gone"])
-def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_clock, monkeypatch, why):
+@pytest.mark.parametrize("why", ["time", "memory", "gone", "fault"])
+def test_an_answer_that_is_not_taken_ends_its_connection_alone(writes, ends, moved_clock, monkeypatch, why):
     ours, theirs = ends
     closed = []
 
     class Body(list):
         def close(self):
             closed.append(1)
+            if why == "fault":
+                raise ValueError
 
     if why == "memory":
         monkeypatch.setattr(gunicorn_worker, "MAX_UNSENT_BYTES", 100_000)
@@ -264,7 +266,7 @@ def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_cl
     assert bool(writes.waiting) == (why != "memory")
     moved_clock.advance(WRITE_S - 1)
     writes._look_after(0)
-    if why == "time":
+    if why in ("time", "fault"):
         assert writes.waiting
         moved_clock.advance(1)
         writes._look_after(0)
@@ -272,7 +274,8 @@ def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_cl
         theirs.close()
         while writes.connections:  # it cannot write, and then nothing more comes
             work(writes)
-    assert not writes.connections and closed == [1] and writes.logged == [200_000]
+    faults = [("Error handling request",)] if why == "fault" else []
+    assert not writes.connections and closed == [1] and writes.logged == [200_000, *faults]
 
 
 def test_the_answer_of_which_nothing_was_taken_for_longest_makes_room(idle, monkeypatch):
