@@ -49,6 +49,36 @@ def test_a_file_that_ends_too_early_is_no_picture(plain):
     assert [size for size in range(len(plain)) if cut_picture(plain[:size])] == []
 
 
+SHOWN = b"gAMA cHRM sRGB iCCP sBIT PLTE bKGD hIST tRNS pHYs sPLT cICP mDCV cLLI acTL fcTL fdAT".split()
+
+
+@each(
+    "file",
+    [
+        jpeg(ICC, files.ADOBE),
+        jpeg(RESTARTS, scan=SCAN + b"\xff\xd0" + SCAN + b"\xff\xd7" + SCAN),
+        jpeg(scan=b"\xff\0\xff\0\x7f\xff\0"),
+        jpeg(scan=SCAN + b"\xff\xff\xff"),  # fill bytes before the end
+        jpeg(frame=b"\xff\xff" + files.frame(code=0xC2), before_end=TABLES + SCAN_HEADER + SCAN + SCAN_HEADER + SCAN),
+        jpeg(segment(0xCC, b"\0\x10"), frame=files.frame(code=0xC9)),
+        jpeg(frame=files.frame(height=0), before_end=segment(0xDC, b"\0\x08")),
+        png(*(chunk(kind, b"x" * 5) for kind in SHOWN)),
+        gif().replace(b"GIF89a", b"GIF87a"),
+        gif(image(colours=b"rgb" * 4)),
+        gif(image(data=b"!\xfe\x01;"), CONTROL, image()),
+        gif(LOOP.replace(b"NETSCAPE2.0", b"ANIMEXTS1.0"), image()),
+        gif(image(colours=b"rgb" * 4), screen=files.SCREEN[:10] + b"\0\0\0"),
+        webp(),
+        webp(LOSSY),
+        webp(files.extended(0x20), riff(b"ICCP", b"odd"), LOSSLESS),
+        webp(files.extended(0x10), ALPHA, LOSSY),
+        files.animated_webp(),
+    ],
+)
+def test_a_picture_keeps_what_changes_how_its_pixels_look(file):
+    assert cut(file) == file
+
+
 @each(
     "file",
     [
@@ -63,48 +93,7 @@ def test_a_file_that_ends_too_early_is_no_picture(plain):
         b"GIF88a" + gif()[6:],
         b"RIFF\0\0\0\0WAVE",
         b"\0\0\0\x20ftypavif",
-    ],
-)
-def test_the_first_bytes_alone_decide_the_kind(file):
-    assert cut_picture(file) is None
-
-
-# JPEG
-
-
-@each(
-    "file",
-    [
-        jpeg(ICC, files.ADOBE),
-        jpeg(RESTARTS, scan=SCAN + b"\xff\xd0" + SCAN + b"\xff\xd7" + SCAN),
-        jpeg(scan=b"\xff\0\xff\0\x7f\xff\0"),
-        jpeg(scan=SCAN + b"\xff\xff\xff"),  # fill bytes before the end
-        jpeg(frame=b"\xff\xff" + files.frame(code=0xC2), before_end=TABLES + SCAN_HEADER + SCAN + SCAN_HEADER + SCAN),
-        jpeg(segment(0xCC, b"\0\x10"), frame=files.frame(code=0xC9)),
-        jpeg(frame=files.frame(height=0), before_end=segment(0xDC, b"\0\x08")),
-    ],
-)
-def test_a_jpeg_keeps_its_colours_scans_and_tables(file):
-    assert cut(file) == file
-
-
-def test_a_jpegs_pixels_that_look_like_segments_of_words_stay():
-    scan = SCAN + b"\xff\0\xe1Exif\xff\xd0\xfe"
-    assert cut(jpeg(scan=scan, before_end=segment(0xFE, SECRET) + SCAN_HEADER + scan)) == jpeg(
-        scan=scan, before_end=SCAN_HEADER + scan
-    )
-
-
-def test_the_small_picture_within_a_jpegs_first_segment_is_cut():
-    small = segment(0xE0, files.JFIF[4:-2] + b"\1\1rgb" + SECRET)
-    assert cut(jpeg().replace(files.JFIF, small)) == jpeg()
-    assert cut(jpeg(segment(0xEE, files.ADOBE[4:] + SECRET))) == jpeg(files.ADOBE)
-    assert cut(jpeg(segment(0xED, files.ADOBE[4:] + SECRET))) == jpeg()  # Photoshop's words
-
-
-@each(
-    "file",
-    [
+        # JPEG
         jpeg(frame=b""),
         jpeg(frame=files.frame(width=0)),
         jpeg(frame=files.frame(height=0)),
@@ -121,34 +110,7 @@ def test_the_small_picture_within_a_jpegs_first_segment_is_cut():
         jpeg().replace(SCAN_HEADER + SCAN, b""),
         jpeg().replace(SCAN_HEADER, segment(0xDA, SCAN_HEADER[4:] + b"more")),
         jpeg().replace(SCAN_HEADER, segment(0xDA, b"")),
-    ],
-)
-def test_a_jpeg_whose_segments_lead_nowhere_is_none(file):
-    assert cut_picture(file) is None
-
-
-# PNG
-
-SHOWN = b"gAMA cHRM sRGB iCCP sBIT PLTE bKGD hIST tRNS pHYs sPLT cICP mDCV cLLI acTL fcTL fdAT".split()
-
-
-def test_a_png_keeps_what_changes_how_its_pixels_look():
-    file = png(*(chunk(kind, b"x" * 5) for kind in SHOWN))
-    assert cut(file) == file
-
-
-def test_a_png_keeps_its_checksums_right_or_wrong():
-    wrong = files.PIXELS[:-4] + b"1234"
-    assert cut(png(*files.PNG_WORDS, pixels=wrong)) == png(pixels=wrong)
-
-
-def test_html_after_the_end_of_a_png_is_cut():
-    assert cut(png(after=b"<script>alert(1)</script>")) == png()
-
-
-@each(
-    "file",
-    [
+        # PNG
         png(header=b""),
         png(header=files.png_header(width=0)),
         png(header=files.png_header(height=0)),
@@ -163,38 +125,7 @@ def test_html_after_the_end_of_a_png_is_cut():
         png(b"\x7f\xff\xff\xfftEXt"),
         png(b"\xff\xff\xff\xfftEXt"),
         png(b"\0\0\0\0"),
-    ],
-)
-def test_a_png_whose_chunks_lead_nowhere_is_none(file):
-    assert cut_picture(file) is None
-
-
-# GIF
-
-
-@each(
-    "file",
-    [
-        gif().replace(b"GIF89a", b"GIF87a"),
-        gif(image(colours=b"rgb" * 4)),
-        gif(image(data=b"!\xfe\x01;"), CONTROL, image()),
-        gif(LOOP.replace(b"NETSCAPE2.0", b"ANIMEXTS1.0"), image()),
-        gif(image(colours=b"rgb" * 4), screen=files.SCREEN[:10] + b"\0\0\0"),
-    ],
-)
-def test_a_gif_keeps_its_images_tables_and_repeats(file):
-    assert cut(file) == file
-
-
-def test_a_gifs_repeats_take_no_other_blocks_with_them():
-    loop = LOOP[:-1] + blocks(SECRET, b"\1\0\0", b"\2" + SECRET[:4])
-    assert cut(gif(loop, image())) == gif(LOOP[:-1] + LOOP[-5:], image())
-    assert cut(gif(files.extension(0xFF, b"NETSCAPE2.0", b"\2\0\0", SECRET), image())) == gif()
-
-
-@each(
-    "file",
-    [
+        # GIF
         gif(b""),
         gif(screen=files.screen(width=0)),
         gif(screen=files.screen(height=0)),
@@ -205,44 +136,7 @@ def test_a_gifs_repeats_take_no_other_blocks_with_them():
         gif(files.extension(0xF9), image()),
         gif()[:-1],
         gif(image()[:-1] + b"\xff"),
-    ],
-)
-def test_a_gif_whose_blocks_lead_nowhere_is_none(file):
-    assert cut_picture(file) is None
-
-
-# WebP
-
-
-@each(
-    "file",
-    [
-        webp(),
-        webp(LOSSY),
-        webp(files.extended(0x20), riff(b"ICCP", b"odd"), LOSSLESS),
-        webp(files.extended(0x10), ALPHA, LOSSY),
-        files.animated_webp(),
-    ],
-)
-def test_a_webp_keeps_images_alpha_profile_and_frames(file):
-    assert cut(file) == file
-
-
-def test_a_webps_padding_is_there_and_empty():
-    odd = riff(b"VP8L", LOSSLESS[8:] + b"\0")
-    assert odd[-1:] == b"\0" and len(odd) == len(LOSSLESS) + 2
-    assert cut(webp(odd[:-1])) == cut(webp(odd[:-1] + b"x")) == cut(webp(odd[:-1], after=SECRET)) == webp(odd)
-    whole, short = (webp(files.extended(2), ANIMATION, files.animation_frame(one)) for one in (odd, odd[:-1]))
-    assert cut(short) == cut(whole) == whole
-
-
-def test_a_webp_has_one_image_after_which_only_words_come():
-    assert cut(webp(LOSSLESS, LOSSY, ALPHA)) == webp()
-
-
-@each(
-    "file",
-    [
+        # WebP
         webp(files.extended()),
         webp(ANIMATION),
         webp(files.extended(), riff(b"EXIF", SECRET)),
@@ -264,8 +158,61 @@ def test_a_webp_has_one_image_after_which_only_words_come():
         webp()[:4] + b"\0\0\0\0" + webp()[8:],
     ],
 )
-def test_a_webp_whose_chunks_lead_nowhere_is_none(file):
+def test_a_file_of_another_kind_or_whose_parts_lead_nowhere_is_no_picture(file):
     assert cut_picture(file) is None
+
+
+# JPEG
+
+
+def test_a_jpegs_pixels_that_look_like_segments_of_words_stay():
+    scan = SCAN + b"\xff\0\xe1Exif\xff\xd0\xfe"
+    assert cut(jpeg(scan=scan, before_end=segment(0xFE, SECRET) + SCAN_HEADER + scan)) == jpeg(
+        scan=scan, before_end=SCAN_HEADER + scan
+    )
+
+
+def test_the_small_picture_within_a_jpegs_first_segment_is_cut():
+    small = segment(0xE0, files.JFIF[4:-2] + b"\1\1rgb" + SECRET)
+    assert cut(jpeg().replace(files.JFIF, small)) == jpeg()
+    assert cut(jpeg(segment(0xEE, files.ADOBE[4:] + SECRET))) == jpeg(files.ADOBE)
+    assert cut(jpeg(segment(0xED, files.ADOBE[4:] + SECRET))) == jpeg()  # Photoshop's words
+
+
+# PNG
+
+
+def test_a_png_keeps_its_checksums_right_or_wrong():
+    wrong = files.PIXELS[:-4] + b"1234"
+    assert cut(png(*files.PNG_WORDS, pixels=wrong)) == png(pixels=wrong)
+
+
+def test_html_after_the_end_of_a_png_is_cut():
+    assert cut(png(after=b"<script>alert(1)</script>")) == png()
+
+
+# GIF
+
+
+def test_a_gifs_repeats_take_no_other_blocks_with_them():
+    loop = LOOP[:-1] + blocks(SECRET, b"\1\0\0", b"\2" + SECRET[:4])
+    assert cut(gif(loop, image())) == gif(LOOP[:-1] + LOOP[-5:], image())
+    assert cut(gif(files.extension(0xFF, b"NETSCAPE2.0", b"\2\0\0", SECRET), image())) == gif()
+
+
+# WebP
+
+
+def test_a_webps_padding_is_there_and_empty():
+    odd = riff(b"VP8L", LOSSLESS[8:] + b"\0")
+    assert odd[-1:] == b"\0" and len(odd) == len(LOSSLESS) + 2
+    assert cut(webp(odd[:-1])) == cut(webp(odd[:-1] + b"x")) == cut(webp(odd[:-1], after=SECRET)) == webp(odd)
+    whole, short = (webp(files.extended(2), ANIMATION, files.animation_frame(one)) for one in (odd, odd[:-1]))
+    assert cut(short) == cut(whole) == whole
+
+
+def test_a_webp_has_one_image_after_which_only_words_come():
+    assert cut(webp(LOSSLESS, LOSSY, ALPHA)) == webp()
 
 
 # All kinds
