@@ -119,26 +119,16 @@ def test_head_answers_like_get_without_a_body(owner, path):
 # The same error shape everywhere
 
 
-@pytest.fixture
-def broken(service, owner):
-    """A caller of a service whose database has lost a table."""
+def test_a_fault_of_the_server_is_500_in_the_same_shape_and_its_detail_is_in_the_log_alone(service, owner, caplog):
     alter(service, "DROP TABLE alert")
-    return owner
-
-
-def test_a_fault_of_the_server_is_500_in_the_same_shape_without_its_detail(broken):
-    answer = broken.get("/alerts")
+    with caplog.at_level(logging.INFO):
+        answer = owner.get("/alerts")
     assert (answer.status_code, answer.json) == (500, error(500, "INTERNAL_ERROR"))
     assert answer.headers["X-RateLimit-Remaining"] == "99"
     for detail in ("alert", "table", "sql", "Traceback", "Error:"):
         assert detail.lower() not in answer.json["error"].lower()
-
-
-def test_a_fault_of_the_server_is_in_the_log_and_the_key_is_not(broken, caplog):
-    with caplog.at_level(logging.INFO):
-        broken.get("/alerts")
     assert NO_SUCH_TABLE in caplog.text
-    assert broken.key not in caplog.text and broken.key[16:] not in caplog.text
+    assert owner.key not in caplog.text and owner.key[16:] not in caplog.text
 
 
 @pytest.mark.parametrize(
