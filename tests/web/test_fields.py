@@ -235,20 +235,15 @@ def test_a_digest_is_no_notification_and_its_members_have_deliveries(service, ow
 # --- tag ----------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_replaces_the_earlier_ones_of_its_tag(owner, browser):
+def test_the_newest_replaces_the_earlier_ones_of_its_tag_and_account(owner, pro, browser):
     first, other, second = sent(owner, tag="disk"), sent(owner, tag="cpu"), sent(owner, tag="disk")
+    sent(pro, tag="disk")
     third = sent(owner, tag="disk")
     assert detail(owner, first["id"])["replacedBy"] == second["id"]
     assert detail(owner, second["id"])["replacedBy"] == third["id"]
     assert "replacedBy" not in detail(owner, third["id"]) and "replacedBy" not in detail(owner, other["id"])
     assert [one["status"] for one in owner.listed()] == ["delivered"] * 4
     assert len(owner.listed()) == 4 and not any("replacedBy" in one for one in owner.listed())
-
-
-def test_anothers_tag_is_another_tag(owner, pro):
-    mine = sent(owner, tag="disk")
-    sent(pro, tag="disk")
-    assert "replacedBy" not in detail(owner, mine["id"])
 
 
 def test_replacing_ends_pending_deliveries(service, owner, browser, moved_clock):

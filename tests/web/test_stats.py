@@ -44,28 +44,18 @@ def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
 
 
-def test_every_notification_sent_is_counted(owner):
-    for number in range(1, 6):
-        owner.send()
-        assert counts(owner) == (number, number, number)
-
-
-def test_a_replayed_send_is_counted_once(owner):
-    for _ in range(3):
-        owner.send(headers={"Idempotency-Key": "one"})
-    assert counts(owner) == (1, 1, 1)
-
-
-def test_every_key_of_the_account_sees_the_same_statistics(service, owner):
-    service.caller(name="second").send()
-    assert counts(owner) == (1, 1, 1)
-
-
-def test_a_notification_that_failed_is_counted_too(owner, push_service):
-    browser = subscribe(owner, push_service)
-    browser.then(410)
-    owner.send()
-    assert counts(owner) == (1, 1, 1)
+def test_every_notification_of_every_key_is_counted_once_however_often_it_is_replayed_and_if_it_fails(
+    service, owner, push_service
+):
+    once = {"headers": {"Idempotency-Key": "one"}}
+    sends = [owner.send, service.caller(name="second").send, lambda: [owner.send(**once) for _ in range(3)]]
+    for number, send in enumerate(sends, 1):
+        send()
+        assert counts(owner) == (number,) * 3
+    subscribe(owner, push_service).then(410)
+    for number in (4, 5):  # the first finds the device gone, the second finds none
+        assert owner.send().json["notification"]["status"] == "failed"
+        assert counts(owner) == (number,) * 3
 
 
 # The calendar day and month, UTC unless told otherwise
