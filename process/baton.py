@@ -17,7 +17,7 @@ MAX_BEFORE = 24  # requests that go before a thread that lets others go first: e
 MAX_BESIDE = 8  # threads without the baton that query a server: more would wait for its connections, and for the GIL
 MAX_LONG = 2  # requests that take long at the same time, because they compete with all others for the GIL
 MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256  # such requests that wait for their turn
-MAX_BEYOND = 16  # of a sender that wait although there are `MAX_WAITING`: others' may not keep it out
+MAX_BEYOND = 16  # of a sender that may wait beyond `MAX_WAITING`, so that others cannot keep it out
 LOOKED_EVERY = 12  # requests at most between two looks for new ones
 
 

@@ -208,7 +208,7 @@ class ThreadedWorker(Worker):
         return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
     def _accept(self, listener: socket.socket, most: int) -> None:
-        """Accept `most` that have come at most, as far as there is room, for which one without a request may end."""
+        """Accept at most `most` connections that have come, as far as there is room; a silent one may end for it."""
         room: int = self.cfg.worker_connections - len(self.connections)
         if room <= 0 and not self._make_room():
             self.is_full = True
@@ -243,7 +243,7 @@ class ThreadedWorker(Worker):
         return False
 
     def _end(self, connection: Connection) -> None:
-        with contextlib.suppress(RuntimeError):  # it would linger after a fault of its answer's end, which is logged
+        with contextlib.suppress(RuntimeError):  # a fault at its answer's end, which is logged, makes it linger
             connection.talk.close()
         connection.close()
         self._leave(connection)

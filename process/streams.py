@@ -25,7 +25,7 @@ LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
 STOPPED_WITHIN_S = 2.0
 MESSAGES_AT_ONCE = 20  # of one connection, with those that are not for it; then the others have their turn
-PAUSE_S = 0.002  # of all streams, whenever one has written so many: threads that answer need the interpreter too
+PAUSE_S = 0.002  # all streams pause when one has written so many: threads that answer need the interpreter too
 PIECE_BYTES = 4_096  # read, or written, at once
 MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 
@@ -106,7 +106,7 @@ class Stream:
         self.connection, self.source, self.fields = connection, source, fields
         self.framing = framing or Framing()
         self.before = head  # what is written before the next message: the head, answers, signs of life
-        self.is_whole = True  # nothing, or the whole of it, was written of what was written last
+        self.is_whole = True  # whether what was begun last is written to its end
         self.stirred = asyncio.Event()  # there may be something to write
         self.begun_s = clock.monotonic_s()
         self.sent = self.messages = self.heard = 0
@@ -115,7 +115,11 @@ class Stream:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
 
     async def serve(self, pause: Callable[[float], object], note: Callable[[], object], turn: asyncio.Lock) -> None:
-        """Write messages and answer the client until one side ends; `note` is called after messages were taken."""
+        """Write messages and answer the client until one side ends.
+
+        Whoever has more messages than `MESSAGES_AT_ONCE` calls `pause` at its `turn`. `note` is called after messages
+        were taken.
+        """
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._tell(pause, note, turn))
@@ -274,7 +278,7 @@ class Hub:
                 looked_s = clock.monotonic_s()
                 self._look([*self.tasks], is_woken=False)
             self._settle()
-        with self.lock:  # who had it found room, and who gets it next finds none
+        with self.lock:  # a thread that held it has opened its stream; the next one finds no room
             await asyncio.sleep(0)  # so that what was opened has begun
         for task in self.tasks.values():
             task.cancel()

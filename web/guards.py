@@ -192,15 +192,15 @@ OF_KEYS = (api_key, ntfy_key, gotify_key, topic)  # guards that admit API keys
 
 def sender() -> str:
     """The key under which a client's requests are counted."""
-    return proxies.sender(*_peer_and_before())
+    return proxies.sender(*_peer_and_forwarded_for())
 
 
 def client_address() -> str:
     """The client's address, for people to read."""
-    return str(proxies.client(*_peer_and_before()) or "an unknown address")
+    return str(proxies.client(*_peer_and_forwarded_for()) or "an unknown address")
 
 
-def _peer_and_before() -> tuple[str, str]:
+def _peer_and_forwarded_for() -> tuple[str, str]:
     environ = current().environ
     return environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", "")
 
