@@ -26,4 +26,5 @@ def capped(capped_at):
 
 @pytest.fixture
 def world(make_service, push_service, moved_clock, monkeypatch):
-    return World(make_service(METRICS_TOKEN=METRICS_TOKEN, WEBPUSH_HOSTS=push_service.origin), monkeypatch)
+    settings = {"METRICS_TOKEN": METRICS_TOKEN, "WEBPUSH_HOSTS": push_service.origin, "MAX_BODY_BYTES": "8192"}
+    return World(make_service(**settings), monkeypatch)
