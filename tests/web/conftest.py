@@ -1,9 +1,23 @@
-"""Fixtures: a service with a low global cap, and one on which every operation of the API has something to answer."""
+"""Fixtures: low limits and caps, and a service on which every operation of the API has something to answer."""
 
 import pytest
 
 from tests.support.openapi import World
 from tests.support.service import METRICS_TOKEN
+from web import rate_limits
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Six requests of each kind a minute: where the number is not the rule, sixty would take long."""
+    for kind in ("ALERT_EVENTS", "UNKNOWN_CODES", "UNKNOWN_TOPICS", "PINGS", "PINGS_OF_NONE", "BUTTONS"):
+        monkeypatch.setattr(getattr(rate_limits, kind), "amount", 6)
+
+
+@pytest.fixture
+def low(few, monkeypatch):
+    """Eight requests are a flood."""
+    monkeypatch.setattr(rate_limits.FLOOD, "amount", 8)
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ from unittest.mock import ANY
 import pytest
 
 from tests.support.payloads import EXPECTED, FOLDER
+from tests.support.rows import each
+from tests.support.service import Hook
+from tests.support.tables import alter
 
 if not FOLDER.is_dir():
     pytest.skip(f"no payloads in {FOLDER}", allow_module_level=True)
@@ -20,7 +23,7 @@ def table(path):
     """The rows of a manifest whose files are there."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    return [pytest.param(row, id=row["file"]) for row in rows if (path.parent / row["file"]).is_file()]
+    return [row for row in rows if (path.parent / row["file"]).is_file()]
 
 
 def request_head(body):
@@ -32,6 +35,19 @@ def request_head(body):
     headers = dict(line.split(": ", 1) for line in lines if ": " in line)
     method, target, _ = first.split(" ")
     return method, target, {name: value for name, value in headers.items() if name.lower() == "content-type"}
+
+
+@pytest.fixture
+def hook(service, owner, moved_clock):
+    """A function that makes an alert with these fields, when nothing of another one is left."""
+
+    def make(**fields):
+        moved_clock.advance(61)  # a limit is for a minute
+        alter(service, "DELETE FROM notification")
+        made = owner.post("/alerts", {"name": ALERT, **fields})
+        return Hook(service, None, made.json["alert"]["url"])
+
+    return make
 
 
 def assert_rendered(owner, answer, title, body):
@@ -47,32 +63,31 @@ def assert_rendered(owner, answer, title, body):
     ]
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_senders_json_fills_the_templates_a_user_would_write(service, owner, name):
+@each("name", EXPECTED)
+def test_a_senders_json_fills_the_templates_a_user_would_write(owner, hook, name):
     expected = EXPECTED[name]
-    hook = service.alert("--title", expected["title_template"], "--body", expected["body_template"], name=ALERT)
     data = (FOLDER / "json" / f"{name}.json").read_bytes()
-    answer = hook.post(data=data, headers={"Content-Type": "application/json"})
+    made = hook(title=expected["title_template"], body=expected["body_template"])
+    answer = made.post(data=data, headers={"Content-Type": "application/json"})
     assert_rendered(owner, answer, expected["expected_title"], expected["expected_body"])
 
 
-@pytest.mark.parametrize("row", table(FOLDER / "form-payload" / "manifest.tsv"))
-def test_a_senders_form_with_the_field_payload_fills_the_templates(service, owner, row):
+@each("row", table(FOLDER / "form-payload" / "manifest.tsv"))
+def test_a_senders_form_with_the_field_payload_fills_the_templates(owner, hook, row):
     body = FOLDER / "form-payload" / row["file"]
-    hook = service.alert("--title", row["title_template"], "--body", row["body_template"], name=ALERT)
-    answer = hook.post(data=body.read_bytes(), headers=request_head(body)[2])
+    made = hook(title=row["title_template"], body=row["body_template"])
+    answer = made.post(data=body.read_bytes(), headers=request_head(body)[2])
     expected_body = row["expected_body"].replace("\\r", "\r").replace("\\n", "\n")
     assert_rendered(owner, answer, row["expected_title"], expected_body)
 
 
-@pytest.mark.parametrize("row", table(FOLDER / "other-bodies" / "manifest.tsv"))
-def test_other_bodies_of_real_senders_become_events_or_are_refused(service, owner, row):
+@each("row", table(FOLDER / "other-bodies" / "manifest.tsv"))
+def test_other_bodies_of_real_senders_become_events_or_are_refused(service, owner, hook, row):
     body, status = FOLDER / "other-bodies" / row["file"], int(row["expected_status"].split()[0])
-    hook = service.alert(name=ALERT)
     method, target, headers = request_head(body)
     query = target.partition("?")[2] if "query" in row["why"] else ""  # another one belongs to the user's own address
     answer = service.client.open(
-        f"/p/{hook.code}?{query}", method=method, data=body.read_bytes() or None, headers=headers
+        f"/p/{hook().code}?{query}", method=method, data=body.read_bytes() or None, headers=headers
     )
     assert answer.status_code == status
     if status == 200:

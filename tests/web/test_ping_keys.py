@@ -1,5 +1,6 @@
 """Pings by ping key and slug, as Healthchecks takes them: docs/watches.md."""
 
+import itertools
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,12 +28,14 @@ def test_the_ping_key_is_shown_and_replaced_by_the_command(service, owner, beat,
 SIGNALS = {"": "up", "/start": "new", "/log": "new", "/fail": "down", "/0": "up", "/3": "down"}
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("signal", SIGNALS)
-def test_a_slug_finds_the_heartbeat_by_its_name(service, beat, key, method, signal):
-    answer = service.client.open(f"/ping/{key}/backup{signal}", method=method)
+@each("method, signal", itertools.product(["GET", "HEAD", "POST"], SIGNALS))
+def test_a_slug_finds_the_heartbeat_by_its_name(service, owner, key, method, signal):
+    name = f"{method} {signal[1:]}".strip()
+    owner.post("/heartbeats", {"name": name, "periodS": 3_600})
+    answer = service.client.open(f"/ping/{key}/{heartbeats.slug(name)}{signal}", method=method)
     assert (answer.status_code, answer.text) == (200, "" if method == "HEAD" else "OK")
-    assert beat.state == SIGNALS[signal]
+    states = {watch["name"]: watch["state"] for watch in owner.get("/watches").json["watches"]}
+    assert states[name] == SIGNALS[signal]
 
 
 @each(

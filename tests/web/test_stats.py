@@ -1,5 +1,7 @@
 """Account statistics: what is counted, by day, month and plan."""
 
+from itertools import count
+
 import pytest
 
 from core.accounts import find_account, zone_change
@@ -8,6 +10,18 @@ from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.rows import each
 from tests.support.times import at
+
+
+@pytest.fixture
+def new_owner(service):
+    """A function that makes another account, and returns its address and a caller."""
+    numbers = count()
+
+    def make(plan="starter"):
+        email = service.account(f"{next(numbers)}@example.org", plan)
+        return email, service.caller(email)
+
+    return make
 
 
 def stats(caller):
@@ -61,7 +75,7 @@ def test_every_notification_of_every_key_is_counted_once_however_often_it_is_rep
 # The calendar day and month, UTC unless told otherwise
 
 
-@pytest.mark.parametrize(
+@each(
     "sent, seen, month, day",
     [
         ("2027-03-10T00:00:00", "2027-03-10T23:59:59.999", 1, 1),
@@ -77,12 +91,13 @@ def test_every_notification_of_every_key_is_counted_once_however_often_it_is_rep
         ("2027-02-28T23:59:59.999", "2027-03-01T00:00:00", 0, 0),
     ],
 )
-@pytest.mark.parametrize("zone", ["", "Asia/Kolkata"])
+@each("zone", ["", "Asia/Kolkata"])
 def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
-    service, owner, moved_clock, zone, sent, seen, month, day
+    service, new_owner, moved_clock, zone, sent, seen, month, day
 ):
+    email, owner = new_owner()
     if zone:
-        account_set(service, "--timezone", zone)
+        account_set(service, "--timezone", zone, email=email)
     at(moved_clock, sent, zone or "UTC")
     owner.send()
     at(moved_clock, seen, zone or "UTC")
@@ -100,7 +115,7 @@ def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock
 # `flask account set OWNER --timezone ZONE`
 
 
-@pytest.mark.parametrize(
+@each(
     "zone, month, day",
     [
         ("UTC", 1, 1),
@@ -111,28 +126,29 @@ def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock
         ("Asia/Kathmandu", 2, 2),
     ],
 )
-def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_clock, zone, month, day):
+def test_a_change_of_the_time_zone_counts_again_at_once(service, new_owner, moved_clock, zone, month, day):
+    email, owner = new_owner()
     for sent in ("2027-04-30T16:00:00", "2027-04-30T22:30:00", "2027-05-01T00:30:00"):
         at(moved_clock, sent)
         owner.send()
     at(moved_clock, "2027-05-01T01:00:00")
     assert counts(owner) == (1, 1, 3)
-    account_set(service, "--timezone", zone)
+    account_set(service, "--timezone", zone, email=email)
     assert counts(owner) == (month, day, 3)
 
 
-@pytest.mark.parametrize(
+@each(
     "sent, month",
     [("2027-03-01T02:00:00", 0), ("2027-02-27T12:00:00", 0), ("2027-03-02T02:00:00", 1), ("2027-03-03T02:00:00", 1)],
 )
 def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
-    service, owner, moved_clock, sent, month
+    service, new_owner, moved_clock, sent, month
 ):
-    account_set(service, "--plan", "pro")
+    email, owner = new_owner("pro")
     at(moved_clock, sent)
     owner.send()
     at(moved_clock, "2027-03-31T12:00:00")
-    account_set(service, "--timezone", "America/New_York")
+    account_set(service, "--timezone", "America/New_York", email=email)
     assert counts(owner) == (month, 0, 1)
 
 
