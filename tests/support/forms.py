@@ -4,16 +4,15 @@ import json
 import re
 
 from app import ROUTES
-from core import accounts, metric_rules, phone_links
+from core import accounts, metric_rules, people, phone_links
 from models import Account, sha256_of
 from process import clock
 from store.database import EVERYBODY, run, transaction
 from store.sessions import PhoneLink, Session
-from tests.support.accounts import OWNER, PASSWORD, account_set
+from tests.support.accounts import OWNER, PASSWORD
 from tests.support.alarms import ring
-from tests.support.commands import lines_of
 from tests.support.followers import invited
-from tests.support.pages import Visitor, device_ids
+from tests.support.pages import Visitor
 
 RESYNC = "/app/devices/resync"  # guarded by a device's token
 NEW_RULE = "/app/metrics/one"  # the metric is in its query
@@ -41,36 +40,35 @@ class Forms:
 
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner
-        service.flask("key", "create", OWNER, "live")
-        rings = ring(service.caller(), actions=[{"label": "Yes", "answer": "y"}])
+        caller, now = service.caller(), clock.now_ms()
+        rings = ring(caller, actions=[{"label": "Yes", "answer": "y"}])
         owner.enable(push_service.browser())
-        service.caller().post("/devices", {"kind": "fcm", "token": "t"})
-        account_set(service, "--quiet-hours", "09:00-11:00")
+        caller.post("/devices", {"kind": "fcm", "token": "t"})
+        accounts.set_quiet_hours(Account.find(OWNER), "09:00-11:00")
         hook = service.alert()
         of_grafana = {"alerts": [], "groupKey": "1", "orgId": 1, "title": "held"}
         assert hook.post(of_grafana).json["status"] == "held"
-        (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
-        device_id = device_ids(service)[-1]
-        link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
-        self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
-        self.ids["<notification_id>"] = rings
+        invited_account = Account.find(service.account("invited@example.org"))
+        link = accounts.make_link(invited_account, now).removeprefix("/app/setup/")
+        self.ids = {"<token>": link, "<alert_id>": hook.id, "<notification_id>": rings}
+        (self.ids["<key_id>"],) = run("SELECT id FROM api_key ORDER BY seq DESC").fetchone()
+        (self.ids["<device_id>"],) = run("SELECT id FROM device ORDER BY seq").fetchone()
         service.account("colleague@example.org")
         self.ids["<account_id>"] = str(Account.find("colleague@example.org").seq)
-        service.flask("account", "invite", "guest@example.org")
-        self.invited_id = str(Account.find("guest@example.org").seq)
+        self.invited_id = str(people.invite("guest@example.org", "starter", False, now)[0].seq)
         webhook = {"kind": "webhook", "url": "https://hooks.example.com/x"}
-        self.channel_id = service.caller().post("/devices", webhook).json["device"]["id"]
+        self.channel_id = caller.post("/devices", webhook).json["device"]["id"]
         self.ids["<channel_id>"] = self.channel_id
         with transaction(EVERYBODY):
-            run("UPDATE device SET confirm_by = ? WHERE id = ?", (clock.now_ms() + 10**6, self.channel_id))
-        service.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h")
-        ((self.ids["<heartbeat_id>"], *_),) = lines_of(service, "heartbeat", "list", OWNER)
-        rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
+            run("UPDATE device SET confirm_by = ? WHERE id = ?", (now + 10**6, self.channel_id))
+        beat = caller.post("/heartbeats", {"name": "Backup", "periodS": 3600}).json["heartbeat"]
+        self.ids["<heartbeat_id>"] = beat["id"]
+        rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, now)
         self.ids["<rule_id>"] = rule.id
         muted = {"what": "alert", "id": hook.id, "forS": 3600}
-        self.ids["<mute_id>"] = service.caller().post("/mutes", muted).json["mute"]["id"]
+        self.ids["<mute_id>"] = caller.post("/mutes", muted).json["mute"]["id"]
         self.ids |= {"<what>": "alert", "<subject_id>": hook.id}
-        self.ids["<follower_id>"] = invited(service.caller(), "alert", hook.id, "colleague@example.org")["id"]
+        self.ids["<follower_id>"] = invited(caller, "alert", hook.id, "colleague@example.org")["id"]
         theirs = service.alert(email="colleague@example.org")
         one = invited(service.caller("colleague@example.org"), "alert", theirs.id, OWNER)
         self.ids["<followed_id>"] = one["id"]
