@@ -70,7 +70,7 @@ def told_of(page):
     source, *facts, _ = (e for e in part.elements if e.tag == "p" and not e.attributes)
     lines = ["".join(e.texts) for e in part.elements if e.tag == "li"]
     told = EMPTY | {"title": texts["strong", None].removeprefix("MCP - "), "body": texts["span", "text"]}
-    told |= {"source": source.text, "error": texts.get(("p", "error"), ""), "values": values_of(page)}
+    told |= {"source": source.text, "error": texts.get(("p", "error"), ""), "page": page}
     for e in (e for e in part.elements if e.parent in facts and e.tag != "br"):
         name = BADGES.get(e.text, "priority") if e.tag == "span" else FACTS[part.texts[e.begin - 1].split()[-1]]
         told[name] = "".join(e.texts)
