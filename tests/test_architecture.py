@@ -115,6 +115,14 @@ def nodes_of(path):
     return list(ast.walk(tree_of(path)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    """Forget the trees at the end: at each later look for garbage they would cost as much as to read them."""
+    yield
+    tree_of.cache_clear()
+    nodes_of.cache_clear()
+
+
 @cache
 def imported(path):
     """(dotted name, line) of every module that the file imports, within functions too."""
@@ -181,7 +189,7 @@ def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter({m: {n for n, _ in imported(path) if n in MODULES} for m, path in MODULES.items()}).prepare()
 
 
-@pytest.mark.parametrize("package, modules", MAY_IMPORT.items(), ids=list(MAY_IMPORT))
+@each("package, modules", MAY_IMPORT.items())
 def test_a_package_is_imported_only_where_it_belongs(package, modules):
     wrong = {
         named(path, line)
