@@ -2,12 +2,10 @@
 
 import json
 
-import pytest
-
 from core import accounts
 from process import clock
 from tests.support.accounts import OWNER
-from tests.support.commands import lines_of
+from tests.support.rows import each
 from tests.support.slow_bodies import post_slowly
 from tests.support.tables import query
 from web.request_body import MAX_RECEIVING, MAX_RECEIVING_OF_ONE
@@ -29,12 +27,12 @@ def rows(service):
     return [query(service, f"SELECT count(*) FROM {table}") for table in TABLES]
 
 
-@pytest.mark.parametrize("path", JSON_DOORS)
+@each("path", JSON_DOORS)
 def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path):
-    (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
+    made = owner.post("/api-keys/generate", {"name": "short"}).json["apiKey"]
     before = rows(service)
-    headers = {"Authorization": f"Bearer {owner.key}"}
-    revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, key_id, clock.now_ms())  # noqa: E731
+    headers = {"Authorization": f"Bearer {made['fullKey']}"}
+    revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, made["id"], clock.now_ms())  # noqa: E731
     answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), revoke, headers=headers)
     assert (answer.status_code, rows(service)) == (401, before)
 
