@@ -28,12 +28,13 @@ def rows(service):
 
 
 @each("path", JSON_DOORS)
-def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path):
+@each("more", [{}, {"padding": "x" * 66_000}])  # a small body, and one that waits for its turn
+def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path, more):
     made = owner.post("/api-keys/generate", {"name": "short"}).json["apiKey"]
     before = rows(service)
     headers = {"Authorization": f"Bearer {made['fullKey']}"}
     revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, made["id"], clock.now_ms())  # noqa: E731
-    answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), revoke, headers=headers)
+    answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path] | more).encode(), revoke, headers=headers)
     assert (answer.status_code, rows(service)) == (401, before)
 
 
