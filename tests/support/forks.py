@@ -16,10 +16,11 @@ from process import clock
 from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
-# What a start imports, or what a service on PostgreSQL and Redis does later; the forks have it already.
-OURS = ["app", "process.cpu_affinity", "process.gunicorn_worker", "store.sqlite_lock"]
-OTHERS = ["dotenv", "flask.cli", "gunicorn.app.wsgiapp", "gunicorn.arbiter", "psycopg_pool", "redis"]
-context.set_forkserver_preload(["tests.support.compiled", *OURS, *OTHERS, __name__])
+# What a start imports, or what a service does later that pushes, or is on PostgreSQL and Redis; the forks have it.
+OURS = ["app", "process.gunicorn_worker", "process.logs", "process.start", "store.sqlite_lock"]
+OTHERS = ["dotenv", "encodings.idna", "flask.cli", "gunicorn.app.wsgiapp"]
+LATER = ["providers.webpush_crypto", "psycopg_pool", "redis"]
+context.set_forkserver_preload(["tests.support.compiled", *OURS, *OTHERS, *LATER, __name__])
 
 
 class Fork:
