@@ -1,10 +1,24 @@
 """Fixtures: low limits and caps, and a service on which every operation of the API has something to answer."""
 
+from itertools import count
+
 import pytest
 
 from tests.support.openapi import World
 from tests.support.service import METRICS_TOKEN
 from web import rate_limits
+
+
+@pytest.fixture
+def new_owner(service):
+    """A function that makes another account, and returns its address and a caller."""
+    numbers = count()
+
+    def make(plan="starter"):
+        email = service.account(f"{next(numbers)}@example.org", plan)
+        return email, service.caller(email)
+
+    return make
 
 
 @pytest.fixture

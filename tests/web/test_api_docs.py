@@ -212,6 +212,7 @@ def test_the_documents_limits_of_parameters_and_lists_are_those_of_the_code():
     page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
     assert page["notifications"]["maxItems"] == rate_limits.MAX_LISTED
     assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
+    assert f"ends early at {rest.MAX_PAGE_BYTES // 1_000} KB" in listed.operation["description"]
     points = OPERATIONS["getMetric"].answers[200]["content"]["application/json"]["schema"]["properties"]["points"]
     assert points["maxItems"] == metrics.MAX_POINTS
     assert OPERATIONS["getMetric"].parameters[2]["schema"]["maximum"] == notification.LAST_TIME

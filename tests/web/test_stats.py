@@ -1,27 +1,11 @@
 """Account statistics: what is counted, by day, month and plan."""
 
-from itertools import count
-
-import pytest
-
 from core.accounts import find_account, zone_change
 from process.clock import now_ms
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.rows import each
 from tests.support.times import at
-
-
-@pytest.fixture
-def new_owner(service):
-    """A function that makes another account, and returns its address and a caller."""
-    numbers = count()
-
-    def make(plan="starter"):
-        email = service.account(f"{next(numbers)}@example.org", plan)
-        return email, service.caller(email)
-
-    return make
 
 
 def stats(caller):
