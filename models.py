@@ -118,7 +118,7 @@ class Account(Model):
     @classmethod
     def all(cls) -> list["Account"]:
         """Every account, newest first."""
-        return list(cls.select().order_by(cls.seq.desc()))
+        return list(cls.raw("SELECT * FROM account ORDER BY seq DESC"))
 
 
 class ApiKey(Model):
