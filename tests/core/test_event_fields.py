@@ -12,6 +12,7 @@ from core.alerts import rendered
 from core.value_text import as_text
 from models import Alert
 from tests.support.rows import each
+from tests.support.strategies import ANY_TEXT
 from wire.errors import Refused
 from wire.strict_json import parse_event
 
@@ -135,8 +136,8 @@ def test_a_hostile_value_changes_no_other_part_of_a_link(value, before, after):
     assert not {".", ".."} & set(path.split("/"))
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(HOSTILE) | st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(HOSTILE) | ANY_TEXT, min_size=1, max_size=4))
 def test_adjacent_values_change_no_other_part_of_a_link(texts):
     template = "https://x.example/a/" + "".join(f"{{{{ v.{place} }}}}" for place in range(len(texts)))
     link = url(template, v=texts)

@@ -66,7 +66,7 @@ def test_the_minutes_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(z
     before, after = wall_clock(zone)[at - 1] + 1, wall_clock(zone)[at]
     around = [(before - 15) % MINUTES_A_DAY, before % MINUTES_A_DAY, (before + 15) % MINUTES_A_DAY]
     around += [(after - 15) % MINUTES_A_DAY, after, (after + 15) % MINUTES_A_DAY, 22 * 60, 7 * 60]
-    steps = [at + minutes for minutes in range(-180, 180) if minutes % 15 in (14, 0, 1, 7)]
+    steps = [at + minutes for minutes in range(-180, 180) if minutes % 15 in (14, 0)]
     for start in around:
         for end in around:
             if start != end:
@@ -76,7 +76,7 @@ def test_the_minutes_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(z
 # What will happen: against a clock that is followed minute by minute
 
 frequencies = st.sampled_from(sorted(local_time.COLLECTED_MS))
-thorough = settings(max_examples=60, deadline=None)
+thorough = settings(max_examples=25, deadline=None)
 
 
 def change_after(zone, start, end, minute):

@@ -31,7 +31,7 @@ STEPS = 70
     night=st.sampled_from(NIGHTS),
     minutes=st.integers(-2_000, 2_000),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_mute_that_comes_again_is_in_force_from_each_run_on_for_its_time(cron, for_s, zone, night, minutes):
     at = local_ms(f"{night}T12:00", zone) + minutes * 60_000
     mute = Mute(1, "x", "all", 0, "hold", 1, at, None, cron, for_s, zone)
@@ -119,13 +119,13 @@ class Day:
         return [name for one in self.browser.messages for name in EVENT.findall(one["notification"]["body"])]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_each_event_is_pushed_once_and_once_more_for_each_snooze(
     service, owner, browser, moved_clock, monkeypatch, seed
 ):
     chance = random.Random(seed)
     account_set(service, "--timezone", "Europe/Berlin", "--plan", "scale")
-    moved_clock.set_wall(local_ms(("2026-10-24T12:00", "2026-03-28T12:00")[seed % 2], "Europe/Berlin"))
+    moved_clock.set_wall(local_ms(("2026-10-24T12:00", "2026-03-28T12:00")[seed], "Europe/Berlin"))
     day = Day(service, owner, browser, moved_clock, chance)
     deeds = [day.happens, day.happens, day.happens, day.mute, day.end, day.snooze, day.snooze, day.quiet_hours]
     for _ in range(STEPS):

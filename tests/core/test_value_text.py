@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.value_text import as_text, payload_json
@@ -33,6 +33,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(ANY_TEXT, VALUES, max_size=4))
 def test_whatever_is_sent_is_kept_as_it_is_shown(sent):
     payload = parse_event(json.dumps(sent).encode())

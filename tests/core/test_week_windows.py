@@ -16,7 +16,7 @@ from wire.errors import Refused
 WORDS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 OF_CONTRACT = "mo-fr 22:00-07:00; sa,su 23:00-09:00"
 DAY_MINUTES, WEEK_MINUTES = 1_440, 10_080
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 days = st.lists(st.sampled_from(range(7)), min_size=1, max_size=7, unique=True)
 window = st.tuples(days, st.integers(0, 95), st.integers(0, 95)).filter(lambda one: one[1] != one[2])
@@ -74,7 +74,7 @@ WRONG = {
     "22:60-07:00": '"22:60-07:00"',
     "22:00-07:00\n": '"22:00-07:00',
     "٢٢:00-07:00": '"٢٢:00-07:00"',
-    "mo 22:00-07:00; tu 06:00-08:00": '"mo 22:00-07:00" and "tu 06:00-08:00" overlap on Tuesday',
+    "mo 22:00-07:00; tu 06:59-08:00": '"mo 22:00-07:00" and "tu 06:59-08:00" overlap on Tuesday',
     "mo-fr 22:00-07:00; th 23:00-23:30": '"mo-fr 22:00-07:00" and "th 23:00-23:30" overlap on Thursday',
     "su 22:00-07:00; mo 06:00-06:30": '"su 22:00-07:00" and "mo 06:00-06:30" overlap on Monday',
     "fr-mo 10:00-12:00; su 11:00-13:00": "overlap on Sunday",
@@ -140,7 +140,7 @@ def is_within(windows, at, zone):
 
 
 @given(moments, some_windows, st.integers(0, MINUTE_MS - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_clock_on_the_wall_decides_also_when_they_change_next(where, windows, ms):
     (zone, minute), hours = where, checked(windows)
     if hours is None:

@@ -14,7 +14,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | TEXT
 VALUES = st.recursive(SCALARS, lambda one: st.lists(one, max_size=5) | st.dictionaries(TEXT, one, max_size=5))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @example(2**64)  # orjson refuses these two
 @example({1: 2})
 @given(VALUES)

@@ -1,6 +1,6 @@
 """Which files are pictures, and what stays of them: the pixels, and no word about their maker, place and time."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import picture_files as files
@@ -233,6 +233,7 @@ def test_a_file_of_nothing_but_tiny_parts_is_no_picture(few, many):
     assert cut_picture(many) is None
 
 
+@settings(max_examples=50)
 @given(st.sampled_from(EXAMPLES), st.data())
 def test_whatever_the_bytes_are_they_are_no_picture_or_one_that_stays_as_it_is(file, data):
     at = data.draw(st.integers(0, len(file)))

@@ -11,7 +11,7 @@ from tests.support.answers import AT
 from wire.errors import Refused
 from wire.strict_json import MAX_DEPTH, MAX_INTEGER_DIGITS, Number, parse_event, parse_json
 
-PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
+PROPERTY = settings(max_examples=70, deadline=None, derandomize=True)
 NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 PIECES = st.sampled_from(
     [
