@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 import pytest
 
@@ -10,6 +11,7 @@ from store.sqlite_lock import note_of_service
 from tests.support import postgresql
 from tests.support.forks import ForkedProgram
 from tests.support.server import ROOT, Server, wait_until
+from tests.support.service import empty_database
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
@@ -19,6 +21,8 @@ TO_POSTGRESQL, TO_SQLITE = (
     for way in ("SQLite to PostgreSQL", "PostgreSQL to SQLite")
 )
 CRON = re.search(r"^[\d *]+ root (/usr/local/sbin/pocketbell backup .*)$", PAGE, re.M)[1].replace("\\%", "%")
+
+START = "systemctl start pocketbell"
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 
@@ -46,7 +50,6 @@ class Machine:
         self.command.write_text(self.here(WRAPPER))
         self.command.chmod(0o755)
         self.server = None
-        self.run("systemctl start pocketbell")
 
     def here(self, text):
         for place, ours in self.places.items():
@@ -55,7 +58,7 @@ class Machine:
 
     def run(self, line):
         """One line of a page. Stopping is the worst that can happen: the old -wal stays."""
-        if line == "systemctl start pocketbell":
+        if line == START:
             lines = (line.split("=", 1) for line in self.settings.read_text().splitlines())
             environ = {name: value.strip("'") for name, value in lines}
             self.server = Server(self.data_dir, **environ).wait_until_ready()
@@ -70,62 +73,56 @@ class Machine:
 def machine(tmp_path, push_service):
     made = Machine(tmp_path, WEBPUSH_HOSTS=push_service.origin)
     yield made
-    if made.server.process.poll() is None:
+    if made.server and made.server.process.poll() is None:
         made.server.kill()
+
+
+PAGE_OF_HISTORY = "/api/v1/notifications?limit=1&cursor={}"
+
+
+def subscribed(machine, push_service):
+    """A key of the started service, its browser, three notifications' ids, and a cursor in the history."""
+    machine.run(START)
+    key, browser = machine.server.owner_key(), push_service.browser()
+    machine.server.subscribe(key, browser)
+    sent = [json.loads(machine.server.send(key).text)["notification"]["id"] for _ in range(3)]
+    page = json.loads(machine.server.get(PAGE_OF_HISTORY.format(""), key).text)
+    return key, browser, sent, PAGE_OF_HISTORY.format(page["pagination"]["nextCursor"])
 
 
 def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and_the_devices_key(
     machine, push_service
 ):
-    key = machine.server.owner_key()
-    browser = push_service.browser()
-    machine.server.subscribe(key, browser)
-    sent = [json.loads(machine.server.send(key).text)["notification"] for _ in range(20)]
-    assert {one["status"] for one in sent} == {"delivered"}
+    """Without its secret key, the restored service refuses old cursors and nothing else."""
+    key, browser, sent, page = subscribed(machine, push_service)
     machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")
     assert machine.server.send(key, title="after the backup").status == 200
     before = browser.vapid_key
-
-    for line in RESTORING:
-        machine.run(line)
-
-    assert set(machine.server.listed_ids(key)) == {one["id"] for one in sent}
-    assert json.loads(machine.server.send(key, title="again").text)["notification"]["status"] == "delivered"
-    assert browser.messages[-1]["notification"]["title"] == "MCP - again"
-    assert browser.vapid_key == before
-    assert machine.data_dir.joinpath("pocketbell.db").stat().st_mode & 0o777 == 0o600
-
-
-def test_without_its_secret_key_a_restored_service_refuses_old_cursors_and_nothing_else(machine):
-    key = machine.server.owner_key()
-    for _ in range(3):
-        machine.server.send(key)
-    machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")
-    page = "/api/v1/notifications?limit=1&cursor={}"
-    cursor = json.loads(machine.server.get(page.format(""), key).text)["pagination"]["nextCursor"]
-    for line in RESTORING:
-        machine.run(line)
-    assert machine.server.get(page.format(cursor), key).status == 200
-    for line in [*RESTORING[:1], "rm -r /var/lib/pocketbell/before /var/lib/pocketbell/secret_key", *RESTORING[1:]]:
-        machine.run(line)
-    assert machine.server.get(page.format(cursor), key).status == 400
-    assert len(machine.server.listed_ids(key)) == 3
+    without = [RESTORING[0], "rm -r /var/lib/pocketbell/before /var/lib/pocketbell/secret_key", *RESTORING[1:]]
+    for lines, status in ((RESTORING, 200), (without, 400)):
+        for line in lines:
+            machine.run(line)
+        assert machine.server.get(page, key).status == status
+        assert set(machine.server.listed_ids(key)) == {*sent}
+        assert (
+            json.loads(machine.server.send(key, title=f"again {status}").text)["notification"]["status"]
+            == "delivered"
+        )
+        assert browser.messages[-1]["notification"]["title"] == f"MCP - again {status}"
+        assert browser.vapid_key == before
+        assert machine.data_dir.joinpath("pocketbell.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_commands_of_the_page_move_everything_to_postgresql_and_back(machine, push_service):
     url = postgresql.new_database(f"page_{os.getpid()}")
     machine.places |= {"postgresql://bell:PASSWORD@db.example.org/bell": url}
-    key = machine.server.owner_key()
-    browser = push_service.browser()
-    machine.server.subscribe(key, browser)
-    page = "/api/v1/notifications?limit=1&cursor={}"
-    sent = [json.loads(machine.server.send(key).text)["notification"]["id"] for _ in range(3)]
-    cursor, before = json.loads(machine.server.get(page.format(""), key).text)["pagination"]["nextCursor"], []
+    key, browser, sent, page = subscribed(machine, push_service)
+    before = []
     for lines in (TO_POSTGRESQL, TO_SQLITE):
         before.append(browser.vapid_key)
         for line in lines:
             machine.run(line)
-        assert machine.server.get(page.format(cursor), key).status == 200
+        assert machine.server.get(page, key).status == 200
         assert set(machine.server.listed_ids(key)) == {*sent}
         sent.append(json.loads(machine.server.send(key).text)["notification"]["id"])
         assert ("DATABASE_URL" in machine.settings.read_text()) == (lines is TO_POSTGRESQL)
@@ -136,6 +133,8 @@ def test_the_commands_of_the_page_move_everything_to_postgresql_and_back(machine
 
 
 def test_the_nightly_line_keeps_the_newest_seven_copies(machine):
+    machine.data_dir.mkdir()
+    shutil.copy(empty_database(), machine.data_dir / "pocketbell.db")
     for day in range(1, 10):
         machine.backups.joinpath(f"2025-01-{day:02}.db").touch()
     machine.backups.joinpath("before-1a2b3c4.db").touch()
