@@ -12,10 +12,11 @@ from core import accounts
 from models import Alert
 from store.database import run
 from tests.support.accounts import OWNER
-from tests.support.forks import Fork
-from tests.support.server import BIN, PATIENCE_S, ROOT, finished, serving
+from tests.support.moving import run_command
+from tests.support.rows import each
+from tests.support.server import PATIENCE_S, ROOT, serving
 
-PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
+PAGES = ("README.md", "docs/alerts.md", "docs/api.md")  # the last one mutes everything
 OURS = "./pocketbell "  # tests/cli/test_program.py is about this program itself
 NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
 
@@ -31,12 +32,11 @@ class Reader:
     """Somebody who copies the commands, and puts in their own key, ids and addresses."""
 
     def __init__(self, server, push_service, folder):
-        self.server, self.folder = server, folder
-        self.environ = {**os.environ, **server.environ, "BELL": f"http://127.0.0.1:{server.port}"}
+        self.server, bell = server, f"http://127.0.0.1:{server.port}"
+        self.environ = {**os.environ, **server.environ, "BELL": bell, "KEY": server.key}
         self.subscription = push_service.browser().subscription
         self.mine = {"you@example.org": OWNER, "/backups": str(folder)}
-        self.mine |= {"http://127.0.0.1:8000": self.environ["BELL"], "sk_test_...": server.owner_key()}
-        self.environ["KEY"] = self.mine["sk_test_..."]
+        self.mine |= {"http://127.0.0.1:8000": bell, "sk_test_...": server.key}
 
     def first_alert(self):
         """The id of the alert that `alert list` shows first."""
@@ -57,7 +57,7 @@ class Reader:
                     command = command.replace(name, ids[0])
             if "ALERT_ID" in command:
                 command = command.replace("ALERT_ID", self.first_alert())
-            run = self.fork if command.startswith(OURS) else self.shell
+            run = self.ours if command.startswith(OURS) else self.shell
             said = run(command.replace("curl ", "curl -sS "))
             printed += said if said.endswith("\n") else said + "\n"
         if address := re.search(r"/p/(\w{7})$", printed.strip()):
@@ -73,12 +73,24 @@ class Reader:
         assert (done.returncode, done.stderr) == (0, ""), command
         return done.stdout
 
-    def fork(self, command):
+    def ours(self, command):
         """What our command prints with the arguments that the shell finds in this line."""
         arguments = self.shell(command.replace(OURS, "printf '%s\\0' ", 1)).split("\0")[:-1]
-        done = finished(Fork, [BIN / "flask", *arguments], self.environ)
-        assert (done.returncode, done.stderr.replace(b"Password:", b"").strip()) == (0, b""), command
-        return done.stdout.decode()
+        done = run_command(self.server.data_dir, *arguments, **self.server.environ)
+        assert (done.exit_code, done.stderr.replace("Password:", "").strip()) == (0, ""), command
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def server(push_server, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("snippets") / "data", WEBPUSH_HOSTS=push_server.origin) as running:
+        running.key = running.wait_until_ready().owner_key()
+        yield running
+
+
+@pytest.fixture
+def reader(server, push_service, tmp_path):
+    return Reader(server, push_service, tmp_path)
 
 
 def form(line):
@@ -88,47 +100,38 @@ def form(line):
     return re.sub(r"\d{13}", "0", line)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_pages_commands_print_their_shown_output(page, push_service, tmp_path):
-    with serving(tmp_path / "data", WEBPUSH_HOSTS=push_service.origin) as server:
-        server.wait_until_ready()
-        reader = Reader(server, push_service, tmp_path)
-        for commands, shown in blocks(page):
-            printed = reader.run(commands)
-            for line in printed:
-                if line.startswith("{"):
-                    answer = json.loads(line)
-                    assert answer.get("ok", answer.get("success", answer.get("jsonrpc"))), line
-            if shown:
-                assert [form(line) for line in printed][-1] == form(shown.strip()), commands
+@each("page", PAGES)
+def test_a_pages_commands_print_their_shown_output(page, reader):
+    for commands, shown in blocks(page):
+        printed = reader.run(commands)
+        for line in printed:
+            if line.startswith("{"):
+                answer = json.loads(line)
+                assert answer.get("ok", answer.get("success", answer.get("jsonrpc"))), line
+        if shown:
+            assert [form(line) for line in printed][-1] == form(shown.strip()), commands
 
 
 def test_the_pages_have_commands():
-    assert [len(blocks(page)) for page in PAGES] == [4, 11, 4]
+    assert [len(blocks(page)) for page in PAGES] == [4, 4, 11]
 
 
-def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        found = next(commands for commands, _ in blocks("README.md") if "./pocketbell backup" in commands)
-        (line,) = Reader(server, push_service, tmp_path).run(found)
-    file, size = re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", line).groups()
-    assert Path(file).stat().st_size == int(size)
+def test_the_copy_of_the_readme_is_a_database(reader):
+    (line,) = reader.run(next(commands for commands, _ in blocks("README.md") if "./pocketbell backup" in commands))
     shown = re.search(r"It prints `(.*?)`", (ROOT / "README.md").read_text())[1]
-    assert re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", shown)
+    wrote = re.compile(r"Wrote (\S+\.db) \((\d+) bytes\)\.")
+    file, size = wrote.fullmatch(line).groups()
+    assert Path(file).stat().st_size == int(size) and wrote.fullmatch(shown)
 
 
-def test_a_job_with_a_log_of_any_length_pings_as_the_page_says(push_service, tmp_path):
+def test_a_job_with_a_log_of_any_length_pings_as_the_page_says(server, reader, tmp_path):
     (job := tmp_path / "backup.sh").write_text(
         "#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' x\necho the end\nexit 3"
     )
     job.chmod(0o755)
     commands = next(commands for commands, _ in blocks("docs/watches.md") if "backup.sh" in commands)
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        reader = Reader(server, push_service, tmp_path)
-        reader.environ["URL"] = server.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h").strip()
-        reader.shell(f"set +e; cd {tmp_path}\n" + commands[commands.index("./backup.sh") :])
-        with server.beside():
-            ((exit_code, body),) = run("SELECT exit_code, body FROM ping").fetchall()
+    reader.environ["URL"] = reader.ours(f"{OURS}heartbeat create {OWNER} Backup --period 1h").strip()
+    reader.shell(f"set +e; cd {tmp_path}\n" + commands[commands.index("./backup.sh") :])
+    with server.beside():
+        ((exit_code, body),) = run("SELECT exit_code, body FROM ping").fetchall()
     assert exit_code == 3 and body.endswith("xthe end\n")
