@@ -14,13 +14,12 @@ HOSTILE = [
 ]
 
 # Several in one: the shape of a page changes if any of them becomes markup.
-TOGETHER = [" ".join(HOSTILE[start::6]) for start in range(6)]
-SHORT = list[str]()  # the same in as many characters as a name may have
-for text in HOSTILE:
-    if SHORT and len(SHORT[-1]) + 1 + len(text) <= 100:
-        SHORT[-1] += f" {text}"
-    else:
-        SHORT.append(text)
+TOGETHER = [" ".join(HOSTILE[start::3]) for start in range(3)]
+SHORT = [  # ways out of an element, an attribute and a template, in as many characters as a name may have
+    "</title></textarea><script>alert(1)</script> <!-- {{ 7 * 7 }}{% raw %} &lt;b&gt;&amp;amp;",
+    "\"><img src=x onerror=alert(1)> ' onfocus='alert(1)' autofocus=' `onmouseover=alert(1)` \\x3cb",
+    '\'><svg/onload=alert(1)> " onfocus="alert(1)" autofocus=" </strong></li></ul> ＜script＞\u202egnp.exe',
+]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
     " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
