@@ -20,24 +20,24 @@ def found(owner, **asked):
 # --- search -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "term, titles",
-    [
-        ("nas backup failed", ["Backup of the NAS"]),
-        ("FAILED   backup", ["Failed", "Backup of the NAS"]),
-        ('"backup failed"', ["Failed"]),
-        ("“backup failed” disk", []),
-        ('nas "the night"', ["Backup of the NAS"]),
-        ('nas "night the"', []),
-        ("backup backup", ["Failed", "Backup of the NAS", "backup"]),
-        ("mcp", []),  # which pages do not show
-    ],
-)
-def test_a_search_requires_all_words_in_any_place_and_quoted_phrases_exactly(owner, caller, term, titles):
+TERMS = [
+    ("nas backup failed", ["Backup of the NAS"]),
+    ("FAILED   backup", ["Failed", "Backup of the NAS"]),
+    ('"backup failed"', ["Failed"]),
+    ("“backup failed” disk", []),
+    ('nas "the night"', ["Backup of the NAS"]),
+    ('nas "night the"', []),
+    ("backup backup", ["Failed", "Backup of the NAS", "backup"]),
+    ("mcp", []),  # which pages do not show
+]
+
+
+def test_a_search_requires_all_words_in_any_place_and_quoted_phrases_exactly(owner, caller):
     caller.send("backup", "ok")
     caller.send("Backup of the NAS", "It failed in the night")
     caller.send("Failed", "The backup failed")
-    assert found(owner, search=term) == titles
+    for term, titles in TERMS:
+        assert found(owner, search=term) == titles, term
 
 
 def test_each_word_that_was_found_is_marked(owner, caller):
@@ -130,8 +130,9 @@ def everything_of(*words):
 
 def test_filters_and_search_apply_together(owner, mixed):
     dates = {"": "", "yesterday": "2026-11-21", "today": "2026-11-22"}
-    asked = product(("", "delivered", "failed"), dates, ("", "disk"), ("", "DOOR", "delivered"))
-    for status, day, source, search in asked:
+    together = product(("", "failed"), ("", "yesterday"), ("", "disk"), ("", "DOOR"))
+    alone = [("delivered", "", "", ""), ("", "today", "", ""), ("", "", "", "delivered")]
+    for status, day, source, search in [*together, *alone]:
         words = [word for word in (status, day, source, search.lower()) if word]
         listed = found(owner, search=search, status=status, day=dates[day], sender=mixed.get(source, ""))
         assert listed == everything_of(*words), words
@@ -143,14 +144,13 @@ def test_the_form_keeps_the_search_and_filters(owner, mixed):
     assert (page.chosen("status"), page.chosen("sender")) == ("failed", mixed["door"])
 
 
-@pytest.mark.parametrize("status", ["pending", "held"])
-def test_pending_and_held_ones_are_found_by_their_status(service, owner, caller, browser, status):
+def test_pending_and_held_ones_are_found_by_their_status(service, owner, caller, browser):
     browser.then(503)
     caller.send("pending")
     account_set(service, "--quiet-hours", "09:00-11:00")
     event(service.alert(), title="held")
     caller.send("delivered")
-    assert found(owner, status=status) == [status]
+    assert [found(owner, status=status) for status in ("pending", "held")] == [["pending"], ["held"]]
 
 
 def test_held_ones_that_were_released_in_a_digest_have_the_digests_status(
@@ -175,7 +175,7 @@ DAYS = [  # zone, day, its first minute, the minutes just outside
 ]
 
 
-@pytest.mark.parametrize("zone, day, first, before, after", DAYS)
+@each("zone, day, first, before, after", DAYS)
 def test_a_day_is_one_of_the_accounts_zone(service, owner, caller, moved_clock, zone, day, first, before, after):
     account_set(service, "--timezone", zone)
     for moment in (before, f"{day}T{first}", f"{day}T23:59", after):
@@ -187,7 +187,7 @@ def test_a_day_is_one_of_the_accounts_zone(service, owner, caller, moved_clock, 
 def test_a_day_includes_its_last_millisecond(owner, caller, moved_clock):
     """Their ids have the same beginning."""
     at(moved_clock, "2026-11-20T23:59:59.999")
-    titles = [f"last {number}" for number in range(20)]
+    titles = [f"last {number}" for number in range(8)]
     sent(caller, *titles)
     assert found(owner, day="2026-11-20") == titles[::-1]
 
@@ -212,23 +212,21 @@ def test_an_empty_or_future_day_lists_none(owner, caller):
     assert [found(owner, day=day) for day in ("2026-11-20", "2026-11-22", "2030-01-01", "1970-01-01")] == [[]] * 4
 
 
+@pytest.fixture
+def one_sent(caller):
+    caller.send()
+
+
 WRONG = [
     ({"sender": "0" * 32}, 404),
-    ({"sender": "x' OR 1=1"}, 404),
     ({"status": "DELIVERED"}, 400),
-    ({"status": "unknown"}, 400),
     ({"day": "yesterday"}, 400),
-    ({"day": "2026-13-01"}, 400),
     ({"day": "2026-02-30"}, 400),
-    ({"day": "0000-00-00"}, 400),
     ({"day": "9999-12-31"}, 400),
-    ({"day": "21.11.2026"}, 400),
     ({"day": "2026-11-21\n"}, 400),
     ({"since": "2026-11-21", "until": "2026-11-20"}, 400),
     ({"after": "x"}, 400),
-    ({"before": "x"}, 400),
     ({"before": "-1"}, 400),
-    ({"before": "1.5"}, 400),
     ({"before": "9" * 19}, 400),
     ({"before": "٣"}, 400),
     ({"before": "1\n"}, 400),
@@ -237,8 +235,7 @@ WRONG = [
 
 
 @each("asked, status", WRONG)
-def test_an_invalid_search_or_filter_is_answered_with_a_page_and_a_sentence(owner, caller, asked, status):
-    caller.send()
+def test_an_invalid_search_or_filter_is_answered_with_a_page_and_a_sentence(owner, one_sent, asked, status):
     answer = owner.get(address(**asked))
     page = Page(answer.text)
     assert answer.status_code == status and answer.mimetype == "text/html"
@@ -247,8 +244,7 @@ def test_an_invalid_search_or_filter_is_answered_with_a_page_and_a_sentence(owne
 
 
 @each("before", ["0", "1", "9" * 18])
-def test_a_page_may_begin_at_any_number(owner, caller, before):
-    caller.send()
+def test_a_page_may_begin_at_any_number(owner, one_sent, before):
     assert len(owner.page(address(before=before)).rows()) == (before == "9" * 18)
 
 
@@ -261,14 +257,14 @@ def test_an_alert_of_another_account_is_answered_like_an_unknown_one(service, ow
 
 @pytest.fixture
 def short_pages(monkeypatch):
-    monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 10)
+    monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 4)
 
 
 # --- older ones ---------------------------------------------------------------------------------------------
 
 
 def test_the_link_leads_to_older_ones_without_repeat_or_gap_while_new_ones_arrive(owner, caller, short_pages):
-    ids = [caller.send(f"n{number}").json["notification"]["id"] for number in range(33)]
+    ids = sent(caller, *(f"n{number}" for number in range(9)))
     assert all_pages(owner, HISTORY, between=caller.send) == ids[::-1]
 
 
@@ -276,7 +272,7 @@ def test_the_link_to_older_ones_keeps_what_was_asked(service, owner, caller, mov
     hook, wanted = service.alert("--priority", "high"), []
     event(hook, title="disk & more of yesterday")
     moved_clock.advance(DAY_S)
-    for number in range(23):
+    for number in range(9):
         wanted.append(event(hook, title=f"disk & more {number}"))
         caller.send("disk & more of another source")
         moved_clock.advance(0.001)
@@ -287,15 +283,15 @@ def test_the_link_to_older_ones_keeps_what_was_asked(service, owner, caller, mov
     assert "&priority=high&" in older
 
 
-def test_a_full_last_page_has_no_link_to_older_ones(owner, caller):
-    sent(caller, *map(str, range(50)))
-    assert len(owner.page(HISTORY).rows()) == 50
-    assert [link for link in owner.page(HISTORY).all("a") if link.get("rel") == "next"] == []
+def test_a_full_last_page_has_no_link_to_older_ones(owner, caller, short_pages):
+    sent(caller, *"abcd")
+    page = owner.page(HISTORY)
+    assert len(page.rows()) == 4 and [link for link in page.all("a") if link.get("rel") == "next"] == []
 
 
 def test_a_search_that_reached_its_work_limit_continues_by_the_link(owner, caller, monkeypatch):
-    ids = [caller.send("needle" if number == 0 else "hay").json["notification"]["id"] for number in range(60)]
-    monkeypatch.setattr(store_search, "SEARCH_COST", 20 * store_search.ROW_COST)
+    ids = sent(caller, "needle", *["hay"] * 20)
+    monkeypatch.setattr(store_search, "SEARCH_COST", 7 * store_search.ROW_COST)
     page = owner.page(address(search="needle"))
     assert page.rows() == [] and "No match so far" in page.text
     assert all_pages(owner, address(search="needle")) == ids[:1]
