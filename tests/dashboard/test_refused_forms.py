@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.accounts import OWNER
 from tests.support.pages import Page
 from tests.support.rows import each
@@ -28,18 +30,14 @@ ROWS = [
     (LOOKS, "color", {"color": '#123456"'}, "Write the colour like #3B82F6."),
     (LOOKS, "frequency", {"frequency": "2h"}, "Frequency must be"),
     (LOOKS, "quiet_hours", {"quiet_hours": "never"}, "must be follow, urgent or ignore"),
-    *(
-        ("/app/settings/theme", "theme", {"theme": one}, "system, light or dark")
-        for one in ("", "blue", "DARK", "\0")
-    ),
-    *((ZONE, "time_zone", {"time_zone": one}, "not a time zone") for one in ("", "Mars/Olympus", "../../etc/passwd")),
-    *((ZONE, "time_zone", {"time_zone": one}, "not a time zone") for one in ("europe/berlin", "UTC\n", "localtime")),
+    ("/app/settings/theme", "theme", {"theme": "DARK"}, "system, light or dark"),
+    *((ZONE, "time_zone", {"time_zone": one}, "not a time zone") for one in ("../../etc/passwd", "europe/berlin")),
     ("/app/settings/password", "current", {"current": "not the password"}, "not your current password"),
-    *(("/app/settings/password", "new", {"new": one}, "12 characters") for one in ("", "elevenchars", "x" * 1_025)),
-    *((DEVICE, "name-<device_id>", {"name": one}, "Enter a name.") for one in ("", "   ")),
+    *(("/app/settings/password", "new", {"new": one}, "12 characters") for one in ("elevenchars", "x" * 1_025)),
+    (DEVICE, "name-<device_id>", {"name": "   "}, "Enter a name."),
     (DEVICE, "name-<device_id>", {"name": "x" * 101}, "This name is too long. Use at most 100 characters."),
-    *((DEVICE, "name-<device_id>", {"name": one}, "Name is not valid text.") for one in ("\0", "a\0b")),
-    *((DEVICE, "minPriority-<device_id>", {"minPriority": one}, "from 1 to 5, or min") for one in ("", "3x", "max")),
+    (DEVICE, "name-<device_id>", {"name": "a\0b"}, "Name is not valid text."),
+    (DEVICE, "minPriority-<device_id>", {"minPriority": "max"}, "from 1 to 5, or min"),
     (DEVICE, "quietHours-<device_id>", {"quietHours": "mo 22-7"}, '"mo 22-7"'),
     ("/app/devices/<channel_id>", "afterS-<channel_id>", {"when": "5"}, "AfterS must be"),
     (NEW_DEVICE, "token-token", {"kind": "apns", "token": "no"}, "hexadecimal"),
@@ -55,15 +53,15 @@ ROWS = [
     (NEW_DEVICE, "chat-url", {**CHAT, "url": "http://10.0.0.1/"}, "The address is not permitted"),
     (NEW_DEVICE, "chat-preset", {**CHAT, "preset": "irc"}, "Preset must be generic"),
     (NEW_DEVICE, "chat-name", {**CHAT, "name": "x" * 101}, "at most 100 characters"),
-    *((NEW_DEVICE, "chat-name", {**CHAT, "when": one}, "AfterS must be") for one in ("7", "<x>")),
+    (NEW_DEVICE, "chat-name", {**CHAT, "when": "<x>"}, "AfterS must be"),
     ("/app/watches/new", "name", {"name": " "}, "Enter a name."),
     ("/app/watches/new", "period", {"period": "1h", "cron": "* * * * *"}, "not both"),
     ("/app/watches/new", "period", {"period": ""}, "Set a period or a cron"),
     ("/app/watches/new", "cron", {"period": "", "cron": "61 * * * *"}, "not a cron expression"),
     ("/app/watches/<heartbeat_id>", "cron", {"period": "", "cron": "x"}, "not a cron expression"),
     ("/app/watches/new", "grace", {"grace": "1s"}, "from 1m to 31d"),
-    *(("/app/watches/new", "priority", {"priority": one}, "from 1 to 5") for one in ("6", "<b>")),
-    *(("/app/metrics/one", "value", RULE | {"value": one}, NUMBER) for one in ("", "much", "nan", "1e999", "<b>")),
+    ("/app/watches/new", "priority", {"priority": "6"}, "from 1 to 5"),
+    *(("/app/metrics/one", "value", RULE | {"value": one}, NUMBER) for one in ("", "nan", "1e999")),
     ("/app/metrics/one", "value", RULE | {"operator": "~"}, NUMBER),
     ("/app/metrics/one", "value", {"operator": "", "value": "1"}, NUMBER),
     ("/app/metrics/one", "for", RULE | {"for": "soon"}, "Write the duration like 10m, 1h or 7d"),
@@ -74,20 +72,19 @@ ROWS = [
     ("/app/metrics/one", "silent", {"silent": "1s"}, "The duration must be from 1m"),
     ("/app/keys", "scope", {"scope": "admin"}, "Scope must be full, send or read."),
     ("/app/keys", "life", {"life": "7y"}, "Choose one of these times."),
-    *(("/app/people", "email", {"email": one}, "name@example.org") for one in ("", "nobody")),
+    ("/app/people", "email", {"email": "nobody"}, "name@example.org"),
     ("/app/people", "email", {"email": OWNER.upper()}, "already an account"),
     ("/app/people", "plan", {"plan": "gratis"}, "limits"),
-    *(("/app/people/<account_id>/delete", "email", {"email": one}, "Nothing was deleted") for one in ("", OWNER)),
+    ("/app/people/<account_id>/delete", "email", {"email": OWNER}, "Nothing was deleted"),
     ("/app/followers/<what>/<subject_id>", "email", {"email": OWNER}, "your own address"),
     ("/app/mutes", "duration", {"duration": "soon"}, 'Write the duration like 10m, 1h or 7d, not "soon".'),
     ("/app/mutes", "duration", {"duration": "59s"}, "The duration must be from 1m to 366d."),
-    ("/app/mutes", "duration", {"duration": ""}, "Write the duration"),
     ("/app/mutes", "cron", {"cron": "daily"}, '"daily" is not a cron expression, or never runs.'),
     ("/app/mutes", "cron", {"cron": "0 * * * *"}, '"0 * * * *" comes again on'),
     ("/app/mutes", "", {"what": ""}, "Write all, or one of"),
-    *((QUIET, "begin-0", {"begin": one}, "Enter when quiet hours begin and end.") for one in ("", " ")),
+    (QUIET, "begin-0", {"begin": " "}, "Enter when quiet hours begin and end."),
     (QUIET, "end-0", {"end": ""}, "Enter when quiet hours begin and end."),
-    *((QUIET, "end-0", {"begin": one}, "like 22:00-07:00 or mo-fr") for one in ("24:00", "9:00", "22:00:00", "\0")),
+    *((QUIET, "end-0", {"begin": one}, "like 22:00-07:00 or mo-fr") for one in ("24:00", "\0")),
     (QUIET, "end-0", {"end": "01:00"}, "must not begin and end at the same time"),
     (QUIET, "days-0", {"days": []}, "Choose the days of the quiet hours 01:00-02:00."),
     ("/app/alerts/<alert_id>", "priority", {"priority": "x" * 201}, "at most 200"),
@@ -97,11 +94,16 @@ ROWS = [
 ]
 
 
+@pytest.fixture
+def before(forms):
+    return everything()
+
+
 @each("rule, field, wrong, sentence", ROWS)
 def test_what_is_wrong_in_a_form_is_said_on_top_and_beside_its_field_and_changes_nothing(
-    forms, rule, field, wrong, sentence
+    forms, before, rule, field, wrong, sentence
 ):
-    before, sent = everything(), wrong if "silent" in wrong else forms.content(rule) | wrong
+    sent = wrong if "silent" in wrong else forms.content(rule) | wrong
     answer = forms.post(rule, sent)
     assert answer.status_code == 422, answer.text
     page, place = Page(answer.text), re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], field)
