@@ -22,13 +22,13 @@ WITH_ID = [  # a metric has names instead
 JSON_DOORS = ("/api/", "/p/", "/ping/", "/mcp", "/healthz", "/livez", "/gotify/")
 LEFT_OUT = ("/app/login", "/app/setup/<token>", "/app/settings/password")  # they hash passwords, which takes long
 LEFT_OUT += ("/healthz", "/v1/health", "/gotify/health")  # no worker looks while the test moves the clock
-TRIES = 5
+TRIES = {"GET": 2, "DELETE": 2, "POST": 3, "PUT": 4, "PATCH": 4}
 PIECES = ["%00", "%ff", "%2e%2e/", "..;/", "//", "%25", "%zz", "%0d%0aX:y", "%ed%a0%80", ";a=b", "%2F", "%5C"]
 PIECES += ["*", "{{a}}", "<>", "a" * 3_000, "%F0%9F%98%80", "?", "'", '"']
 QUERIES = (
     "limit=0 limit=1e3 limit=%D9%A3 limit=1&limit=2 cursor=%00 cursor=WzEsMV0.x search=%00 search=%ff search=%25_"
 )
-QUERIES += " before=-1 before=999999999999999999 day=2026-02-30 day=0000-00-00 status=x alert=x range=7+d wait=x"
+QUERIES += " before=-1 before=1e3 since=2026-02-30 until=0000-00-00 status=x alert=x range=7+d wait=x"
 QUERIES += f" &&&= %ff=%ff project=%00&metric=%ff next=//evil limit={'9' * 5_000} search={'a' * 201}"
 QUERIES += f" metric={'x' * 3_000} %ff%fe %00 =&=&&&;; email[]=a&__proto__=1 %ED%A0%80={{{{7*7}}}}"
 QUERIES = [*QUERIES.split(), "&".join(f"a{n}=1" for n in range(2_000))]
@@ -87,7 +87,7 @@ def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(serv
 
 # Settings say how often a key was used; People is for administrators alone.
 PAGES = [path for path in PAGES_OF_THE_OWNER if path not in ("/app/settings", "/app/people")]
-PAGES += [f"/app/notifications?{query}" for query in ("search=held", "status=held", "day=2026-11-21")]
+PAGES += [f"/app/notifications?{query}" for query in ("search=held", "status=held", "since=2026-11-21")]
 LISTS = ("/notifications", "/alerts", "/watches", "/stats", "/api-keys", "/devices", "/mutes")
 
 
@@ -100,7 +100,7 @@ def test_no_page_or_list_shows_data_of_another_account(service, owner, stranger,
         pages["new"] = stranger.get("/app/notifications/new?after=0").json
         return pages | {path: caller.get(path).json for path in LISTS}
 
-    shown()  # the key is used from now on
+    caller.get("/stats")  # the key is used from now on
     before = shown()
     Forms(service, owner, push_service)
     theirs.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": [metric]})
@@ -113,19 +113,17 @@ def hostile(chance, route, ids):
     if chance.random() < 0.3:
         at = chance.randrange(1, len(path) + 1)
         path = path[:at] + chance.choice(PIECES) + path[at:]
-    if chance.random() < 0.6:
-        path += "?" + "&".join(chance.sample(QUERIES, 2))
-    headers = {name: chance.choice(HEADERS[name]) for name in chance.sample(list(HEADERS), 2)}
+    path += f"?{chance.choice(QUERIES)}"
+    headers = {name: chance.choice(HEADERS[name]) for name in chance.sample(list(HEADERS), 3)}
     body = {name: chance.choice(WRONG) for name in chance.sample(NAMES, 12)}
-    data = chance.choice([json.dumps(body).encode(), json.dumps([body]).encode(), chance.choice(BODIES)])
+    data = chance.choice([json.dumps(chance.choice([body, [body]])).encode(), *chance.sample(BODIES, 2)])
     return path, headers | {"Content-Type": chance.choice(KINDS)}, data
 
 
 @each("route", [route for route in ROUTES + COMPATIBLE_ROUTES if route.rule not in LEFT_OUT])
 def test_no_hostile_request_causes_a_500(service, owner, forms, caller, moved_clock, route):
     chance = random.Random(f"{route.method} {route.rule}")
-    for _ in range(TRIES):
-        path, headers, data = hostile(chance, route, forms.ids)
+    for path, headers, data in [hostile(chance, route, forms.ids) for _ in range(TRIES[route.method])]:
         moved_clock.advance(61)
         if route.rule.startswith("/app"):
             headers["X-CSRF-Token"] = owner.token
@@ -136,3 +134,9 @@ def test_no_hostile_request_causes_a_500(service, owner, forms, caller, moved_cl
         assert answer.status_code < 500, (route.method, path, headers, data)
         if route.rule.startswith(JSON_DOORS) and answer.data and path.startswith(JSON_DOORS):
             json.loads(answer.text, parse_constant=pytest.fail)
+
+
+@each("path", [f"{path}?{query}" for path in ("/app/notifications", *LISTS[:1], "/metrics") for query in QUERIES])
+def test_no_hostile_query_causes_a_500(owner, caller, path):
+    answer = owner.get(path) if path.startswith("/app") else caller.get(path)
+    assert answer.status_code < 500
