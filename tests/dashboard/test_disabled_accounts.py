@@ -106,9 +106,10 @@ def test_a_disabled_account_is_on_every_route_as_if_there_were_none(service, hol
         assert mine[0] in (303, 401, 403, 404, 429), (route.method, route.rule)
 
 
-def test_a_ping_key_of_a_disabled_account_is_an_unknown_one(service, owner, forms):
+def test_a_ping_key_of_a_disabled_account_is_an_unknown_one(service, owner):
     make_account(service, OTHER)
     people.set_administrator(Account.find(OTHER).seq, True)
+    service.caller().post("/heartbeats", {"name": "Backup", "periodS": 3600})
     key = accounts.change_ping_key(Account.find(OWNER))
     assert service.client.get(f"/ping/{key}/backup").status_code == 200
     people.disable(Account.find(OWNER).seq, clock.now_ms())
