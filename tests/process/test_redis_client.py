@@ -5,8 +5,6 @@ import logging
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -16,7 +14,7 @@ from process import redis_client
 from process.redis_client import RedisClient
 from tests.support.listener import listening
 from tests.support.redis_server import RedisServer
-from tests.support.server import PATIENCE_S, ROOT, UNDELAYED_S, free_port, in_threads, join, wait_until
+from tests.support.server import PATIENCE_S, UNDELAYED_S, free_port, in_threads, join, wait_until
 
 ECHO = "return ARGV[1]"
 WRITE = "return redis.call('INCR', KEYS[1])"
@@ -296,16 +294,3 @@ def test_a_certificate_is_checked(encrypted, authority, connect, monkeypatch):
     assert connect(url, ca_file=authority.ca_file).fault() is None
     assert "self-signed" in connect(url).fault() or "unable to get" in connect(url).fault()
     assert connect(url, verifies=False).fault() is None
-
-
-# --- without REDIS_URL --------------------------------------------------------------------------------------
-
-
-def test_redis_py_is_not_imported_without_the_setting(tmp_path):
-    code = (
-        "import sys; from app import app; app.open(); app.test_client().get('/healthz');"
-        "print(sorted(name for name in sys.modules if name.partition('.')[0] == 'redis'))"
-    )
-    environ = {"PATH": "", "DATA_DIR": str(tmp_path / "data")}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr

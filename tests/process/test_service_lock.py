@@ -4,57 +4,45 @@ import fcntl
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 
 from store import sqlite_lock
 from store.database import DatabaseRefused
-from tests.support.server import BIN, PATIENCE_S, ROOT, finished, wait_until
+from tests.support.server import BIN, PATIENCE_S, finished, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 WAITS = "is using the database"
 
 
-def test_a_second_service_names_the_first_beside_which_commands_work_and_serves_when_it_ends(start):
+def test_a_second_service_names_the_first_beside_which_commands_work_and_takes_its_port_when_it_ends(start):
     first = start().wait_until_ready()
-    second = start()
+    second = start(PORT=str(first.port))
     wait_until(lambda: WAITS in second.log)
     assert f"(process {first.process.pid}, http://127.0.0.1:{first.port}) {WAITS}" in second.log
     assert "Booting worker" not in second.log and second.process.poll() is None
     assert second.flask("account", "create", "owner@example.org") and first.flask("account", "list")
     assert first.terminate() == 0
+    second.port = first.port
     assert second.wait_until_ready().get("/healthz").status == 200
     assert second.log.count(WAITS) == 1
 
 
-def test_a_second_service_on_the_same_port_takes_over_when_the_first_ends(start):
+def test_after_a_reload_and_by_another_way_it_is_the_same_database_and_signals_end_the_wait_for_it(start, tmp_path):
     first = start().wait_until_ready()
-    second = start(PORT=str(first.port))
-    wait_until(lambda: WAITS in second.log)
-    assert first.terminate() == 0
-    second.port = first.port
-    assert second.wait_until_ready().get("/healthz").status == 200
+    first.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: first.log.count("Booting worker") == 2)
+    (tmp_path / "link").symlink_to(first.data_dir)
+    for number, statuses in ((signal.SIGTERM, (0, -signal.SIGTERM)), (signal.SIGINT, (-signal.SIGINT,))):
+        second = start("link")
+        wait_until(lambda second=second: f"(process {first.process.pid}, " in second.log)
+        second.process.send_signal(signal.SIGHUP)  # which changes nothing
+        second.process.send_signal(number)
+        assert second.process.wait(PATIENCE_S) in statuses
+        assert WAITS in second.log and "Traceback" not in second.log
 
 
-def test_while_it_waits_a_reload_changes_nothing_and_ctrl_c_ends_it_without_a_traceback(start):
-    first = start()
-    wait_until(lambda: "Starting Pocketbell" in first.log)
-    second = start()
-    wait_until(lambda: WAITS in second.log)
-    second.process.send_signal(signal.SIGHUP)
-    second.process.send_signal(signal.SIGINT)
-    assert second.process.wait(PATIENCE_S) == -signal.SIGINT and "Traceback" not in second.log
-
-
-def test_after_kill_9_of_all_processes_the_next_service_starts_at_once(start):
-    first = start().wait_until_ready()
-    first.kill()
-    second = start().wait_until_ready()
-    assert WAITS not in second.log
-
-
-def test_after_kill_9_of_the_master_the_next_service_waits_for_its_worker(start):
+def test_after_kill_9_of_the_master_the_next_service_waits_for_its_worker_and_after_that_of_all_for_nothing(start):
     first = start().wait_until_ready()
     worker = int(re.search(r"Booting worker with pid: (\d+)", first.log)[1])
     os.kill(worker, signal.SIGSTOP)  # or it would see within a second that it is alone
@@ -63,15 +51,8 @@ def test_after_kill_9_of_the_master_the_next_service_waits_for_its_worker(start)
     second = start()
     wait_until(lambda: f"(process {first.process.pid}, " in second.log)
     os.kill(worker, signal.SIGKILL)
-    assert second.wait_until_ready().get("/healthz").status == 200
-
-
-def test_a_reload_keeps_the_database(start):
-    first = start().wait_until_ready()
-    first.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: first.log.count("Booting worker") == 2)
-    second = start()
-    wait_until(lambda: f"(process {first.process.pid}, " in second.log)
+    second.wait_until_ready().kill()
+    assert WAITS not in start().wait_until_ready().log
 
 
 def test_services_with_databases_of_their_own_run_beside_each_other(start):
@@ -84,15 +65,6 @@ def test_an_unnamed_holder_of_the_lock_is_just_starting(tmp_path):
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(DatabaseRefused, match=r"Another Pocketbell \(just starting\) is using"):
             sqlite_lock.take(tmp_path / "bell.db", "", tell=str, looks=1)
-
-
-def test_another_way_to_the_same_file_is_the_same_database_and_sigterm_ends_the_wait_for_it(start, tmp_path):
-    first = start().wait_until_ready()
-    (tmp_path / "link").symlink_to(first.data_dir)
-    second = start("link")
-    wait_until(lambda: WAITS in second.log)
-    second.process.terminate()
-    assert second.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
 
 
 def test_the_command_line_prints_the_address_of_the_service_that_runs(start):
@@ -116,36 +88,15 @@ def test_the_command_line_and_doctor_know_the_port_of_the_service_that_runs(star
     assert "it listens on every address" in examined and "bad" not in examined and result.stderr == b""
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from store import sqlite_lock
-from store.database import DatabaseRefused
-sqlite_lock.take(Path(sys.argv[1]), "http://127.0.0.1:8000", print)
-print("has it", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def holder(tmp_path):
-    """A process that holds the lock."""
-    command = [BIN / "python", "-c", HOLDER, tmp_path / "pocketbell.db"]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "has it\n"
-        yield process
-        process.stdin.close()
-
-
-def test_a_second_service_gives_up_after_a_minute_and_names_the_first(tmp_path, holder, monkeypatch):
+def test_a_second_service_gives_up_after_a_minute_and_names_the_first_to_its_owner_alone(tmp_path, monkeypatch):
     told, pauses, database = [], [], tmp_path / "pocketbell.db"
     monkeypatch.setattr(sqlite_lock, "_pause", lambda: pauses.append(sqlite_lock.LOOKS_EVERY_S))
+    monkeypatch.setattr(sqlite_lock, "_kept_open", kept_open := [])
+    sqlite_lock.take(database, "http://127.0.0.1:8000", told.append)
     with pytest.raises(DatabaseRefused) as stopped:
         sqlite_lock.take(database, "", told.append)
-    who = f"Another Pocketbell (process {holder.pid}, http://127.0.0.1:8000) is using the database {database}"
+    (file,) = kept_open
+    os.close(file)
+    who = f"Another Pocketbell (process {os.getpid()}, http://127.0.0.1:8000) is using the database {database}"
     assert (told, str(stopped.value)) == ([f"{who}: waiting for it to stop."], f"{who}: stop it first.")
-    assert round(sum(pauses)) == 60
-
-
-def test_the_lock_is_for_its_owner_alone(tmp_path, holder):
-    assert (tmp_path / "pocketbell.db.lock").stat().st_mode & 0o077 == 0
+    assert round(sum(pauses)) == 60 and (tmp_path / "pocketbell.db.lock").stat().st_mode & 0o077 == 0

@@ -22,7 +22,7 @@ from store import alarms, database, deliveries, dialect, notifications, search, 
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
-from tests.support.server import ROOT, wait_until
+from tests.support.server import NO_FILE, ROOT, wait_until
 
 _numbers = itertools.count()
 
@@ -65,9 +65,13 @@ def in_thread(work):
 # --- opening ------------------------------------------------------------------------------------------------
 
 
-def test_without_postgresql_nothing_of_its_driver_is_imported():
-    found = "import app, sys; print([one for one in sys.modules if one.startswith('psycopg')])"
-    done = subprocess.run([sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True)
+def test_without_postgresql_and_redis_nothing_of_their_drivers_is_imported(tmp_path):
+    code = (
+        "import sys; from app import app; app.open(); app.test_client().get('/healthz');"
+        "print([name for name in sys.modules if name.startswith(('psycopg', 'redis'))])"
+    )
+    environ = {**NO_FILE, "DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
 
 
