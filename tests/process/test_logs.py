@@ -6,23 +6,6 @@ from datetime import UTC, datetime
 
 from process import logs
 from tests.support.rows import each
-from tests.support.server import bearer, serving
-
-
-def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(tmp_path):
-    with serving(tmp_path / "data", LOG_LEVEL="debug") as server:
-        key = server.wait_until_ready().owner_key()
-        server.send(key, "line\nbreak", "b")
-        server.raw(b"\x00\r\n\r\n")
-        server.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 9000 + b"\r\n\r\n")
-        server.request("POST", "/api/v1/nothing", "{", bearer(key))
-        assert server.terminate() == 0
-    lines = [json.loads(line) for line in server.log.splitlines()]
-    assert all({"time", "level", "message"} <= line.keys() for line in lines)
-    assert [line["status"] for line in lines if line.get("client") and line["method"] == "-"] == [400, 400]
-    (*_, failed) = [line for line in lines if line.get("client")]
-    assert (failed["status"], failed["method"], failed["route"]) == (404, "POST", "-")
-    assert len({line["request_id"] for line in lines if "request_id" in line}) == server.answered
 
 
 @each("text", ["a\nb", "a\r\nb", "\x1b[31m", "ü🔥\u2028", '"quoted"', "{}"])

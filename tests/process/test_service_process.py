@@ -295,46 +295,13 @@ LOGGED = [
     ("POST", "/a/t0ken5ecret", "/a/<path:token>", "404"),
     ("GET", "/no/such/pl4ce", None, "404"),
     ("PUT", "/api/v1/stats", None, "405"),
+    ("POST", "/api/v1/nothing", "-", "404"),
 ]
-
-
-@pytest.fixture(scope="module")
-def logged(tmp_path_factory):
-    """The key that was sent, the lines of the access log for the requests of LOGGED, in order, and their ids."""
-    with serving(tmp_path_factory.mktemp("logged") / "data") as server:
-        key, lines, names = server.owner_key(), [], []
-        server.wait_until_ready()
-        for method, path, *_ in LOGGED:
-            wait_until(lambda: len(access_lines(server.log)) == server.answered)
-            sent = {**bearer(key), "X-Forwarded-For": "198.51.100.9, 203.0.113.7"}
-            names.append(server.request(method, path, headers=sent).headers.get("X-Request-Id"))
-            lines.append(wait_until(lambda: access_lines(server.log)[server.answered - 1 :]))
-        yield key, [line for new in lines for line in new], names
-
-
-def test_the_access_log_has_one_line_for_each_request(logged):
-    _, lines, _ = logged
-    assert [json.loads(line)["method"] for line in lines] == [method for method, *_ in LOGGED]
-
-
-@each("index", range(len(LOGGED)))
-def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
-    _, _, route, status = LOGGED[index]
-    line = json.loads(logged[1][index])
-    assert route in (None, line["route"]) and status in (None, str(line["status"]))
-    assert line["client"] == "203.0.113.7" and line["ms"] >= 0 and line["bytes"] > 0
-    assert logged[2][index] == (None if LOGGED[index][1].startswith("/p/") else line["request_id"])
-
-
-@each("index", range(len(LOGGED)))
-def test_a_line_of_the_access_log_holds_no_key_query_link_code_or_id(logged, index):
-    key, line = logged[0], logged[1][index]
-    assert key not in line and "sk_test_" not in line and "?" not in line
-    assert not re.search(r"5ecr|pl4ce", line)
 
 
 KEY_IN_IT = "sk_test_" + "c0ffee00" * 6
 MALFORMED = [
+    "\x00\r\n\r\n",
     f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization Bearer {KEY_IN_IT}\r\n\r\n",
     f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization\x01: Bearer {KEY_IN_IT}\r\n\r\n",
     f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY_IN_IT}\x00\r\n\r\n",
@@ -356,38 +323,75 @@ MALFORMED = [
 ]
 
 
-def test_no_key_no_link_and_no_payload_is_in_the_log_even_at_its_most_talkative_and_no_http_is_no_fault(start):
-    server = start(LOG_LEVEL="debug").wait_until_ready()
-    key = server.owner_key()
-    server.send(key, "t1tle5ecret", "b0dy5ecret")
-    server.request("POST", "/api/v1/notifications/send", '{"title": "t1tle5ecret"', bearer(key))
-    server.get(f"/api/v1/api-keys/{KEY_IN_IT}", key)
-    server.get(f"/p/{KEY_IN_IT}")
-    server.get("/p/c0d5ecr")
-    server.get("/a/t0ken5ecret")
-    server.request("POST", "/p%2Fc0d5ecr", "{}")
-    server.get("/c0d5ecr")
-    server.request("POST", "/%70/c0d5ecr", "{}")
-    server.get("/app/setup/l1nk5ecret")
-    statuses = {text: status_of(server.raw(text.encode("latin-1"))) for text in MALFORMED}
-    assert {text: status for text, status in statuses.items() if status and status >= 500} == {}
-    assert server.get("/healthz").status == 200 and server.terminate() == 0
-    lines = server.log.splitlines()
-    assert [line for line in lines if re.search(rf"5ecr|c0ffee00|{key[16:]}", line, re.IGNORECASE)] == []
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """A service that has ended and whose log said as much as it can, with what it was asked and answered.
+
+    `lines` are the access log's for the requests of LOGGED, in order, `names` the ids that their answers had.
+    """
+    with serving(tmp_path_factory.mktemp("logged") / "data", LOG_LEVEL="debug") as server:
+        server.key, server.lines, server.names = server.wait_until_ready().owner_key(), [], []
+        for method, path, *_ in LOGGED:
+            wait_until(lambda: len(access_lines(server.log)) == server.answered)
+            sent = {**bearer(server.key), "X-Forwarded-For": "198.51.100.9, 203.0.113.7"}
+            server.names.append(server.request(method, path, headers=sent).headers.get("X-Request-Id"))
+            server.lines += wait_until(lambda: access_lines(server.log)[server.answered - 1 :])
+        server.send(server.key, "t1tle5ecret\nbreak", "b0dy5ecret")
+        server.request("POST", "/api/v1/notifications/send", '{"title": "t1tle5ecret"', bearer(server.key))
+        for path in ("/p%2Fc0d5ecr", "/%70/c0d5ecr"):
+            server.request("POST", path, "{}")
+        for path in (f"/api/v1/api-keys/{KEY_IN_IT}", f"/p/{KEY_IN_IT}", "/c0d5ecr"):
+            server.get(path, server.key)
+        server.statuses = {text: status_of(server.raw(text.encode("latin-1"))) for text in MALFORMED}
+        last = server.new_key(server.key, "used last")
+        with closing(sqlite3.connect(server.data_dir / "pocketbell.db", timeout=PATIENCE_S)) as other:
+            other.execute("DROP TABLE notification_day")
+        server.failed = server.send(last, "t1tle5ecret", "b0dy5ecret")
+        assert server.terminate() == 0
+        yield server
 
 
-def test_a_fault_is_logged_without_the_request(start):
-    server = start().wait_until_ready()
-    key = server.owner_key()
-    with sqlite3.connect(server.data_dir / "pocketbell.db", timeout=PATIENCE_S) as other:
-        other.execute("DROP TABLE notification_day")
-    other.close()
-    answer = server.send(key, "t1tle5ecret", "b0dy5ecret")
-    assert (answer.status, json.loads(answer.text)["code"]) == (500, "INTERNAL_ERROR")
-    assert "notification_day" in server.log and "notification_day" not in answer.text
-    faults = [json.loads(line) for line in server.log.splitlines() if "notification_day" in line]
-    assert answer.headers["X-Request-Id"] in [fault.get("request_id") for fault in faults]
-    assert "5ecr" not in server.log and key[16:] not in server.log
+def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(logged):
+    lines = [json.loads(line) for line in logged.log.splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+    assert {line["status"] for line in lines if line.get("client") and line["method"] == "-"} == {400}
+
+
+def test_the_access_log_has_one_line_for_each_request(logged):
+    assert [json.loads(line)["method"] for line in logged.lines] == [method for method, *_ in LOGGED]
+    ids = [json.loads(line).get("request_id") for line in access_lines(logged.log)]
+    named = [one for one in ids if one]
+    assert len(named) == len({*named}) >= logged.answered
+
+
+@each("index", range(len(LOGGED)))
+def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
+    _, path, route, status = LOGGED[index]
+    line = json.loads(logged.lines[index])
+    assert route in (None, line["route"]) and status in (None, str(line["status"]))
+    assert line["client"] == "203.0.113.7" and line["ms"] >= 0 and line["bytes"] > 0
+    assert logged.names[index] == (None if path.startswith("/p/") else line["request_id"])
+
+
+def test_no_key_query_link_code_id_or_payload_is_in_the_log_even_at_its_most_talkative_and_no_http_is_no_fault(
+    logged,
+):
+    assert {text: status for text, status in logged.statuses.items() if status and status >= 500} == {}
+    secret = rf"5ecr|pl4ce|c0ffee00|{logged.key[16:]}"
+    assert [line for line in logged.log.splitlines() if re.search(secret, line, re.IGNORECASE)] == []
+    assert [line for line in logged.lines if "sk_test_" in line or "?" in line] == []
+
+
+def test_a_fault_is_logged_without_the_request(logged):
+    assert (logged.failed.status, json.loads(logged.failed.text)["code"]) == (500, "INTERNAL_ERROR")
+    assert "notification_day" in logged.log and "notification_day" not in logged.failed.text
+    faults = [json.loads(line) for line in logged.log.splitlines() if "notification_day" in line]
+    assert logged.failed.headers["X-Request-Id"] in [fault.get("request_id") for fault in faults]
+
+
+def test_when_a_key_was_last_used_is_written_at_the_end(logged):
+    with logged.beside():
+        assert ApiKey.get(name="used last").last_used_at
 
 
 # --- bodies over the wire -----------------------------------------------------------------------------------
@@ -413,8 +417,7 @@ CHUNKED = "Transfer-Encoding: chunked"
 SIZES = [(LARGEST, 200), (LARGEST + 1, 413), (1_500_000, 413)]
 
 
-@pytest.mark.parametrize("chunk", [None, 1_000, LARGEST])
-@pytest.mark.parametrize("size, status", SIZES)
+@each("size, status, chunk", [(*size, chunk) for size in SIZES for chunk in (None, 1_000, LARGEST)])
 def test_a_body_of_exactly_the_limit_gets_through_and_a_larger_one_is_413(server, size, status, chunk):
     body = message_of(size)
     sent = head(server, CHUNKED) + chunked(body, chunk) if chunk else head(server, f"Content-Length: {size}") + body
@@ -438,7 +441,7 @@ WRONG_BODIES = [
 ]
 
 
-@pytest.mark.parametrize("field, body", WRONG_BODIES, ids=range(len(WRONG_BODIES)))
+@each("field, body", WRONG_BODIES)
 def test_a_body_that_is_not_what_was_announced_is_a_400(server, field, body):
     answer = server.raw(head(server, field) + body)
     assert status_of(answer) in (400, 501), answer[:80]
@@ -470,15 +473,6 @@ def test_another_process_sees_when_a_key_was_last_used_soon_after(server):
         assert ApiKey.get(name="watched").last_used_at is None
         server.get("/api/v1/stats", key)
         wait_until(lambda: ApiKey.get(name="watched").last_used_at)
-
-
-def test_when_a_key_was_last_used_is_written_at_the_end(start):
-    server = start().wait_until_ready()
-    key = server.owner_key()
-    server.get("/api/v1/stats", key)
-    assert server.terminate() == 0
-    with server.beside():
-        assert ApiKey.get().last_used_at
 
 
 # --- the Procfile -------------------------------------------------------------------------------------------
