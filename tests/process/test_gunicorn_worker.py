@@ -18,7 +18,7 @@ from gunicorn.config import Config
 from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.sock import TCPSocket
 
-from process import clock, gunicorn_worker
+from process import baton, clock, gunicorn_worker
 from process.baton import Baton
 from process.connections import READ_S, WRITE_S, Connection
 from process.gunicorn_worker import IDLE, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
@@ -359,19 +359,21 @@ def test_half_a_request_times_out_as_a_truncated_one(serves, ends, moved_clock):
     assert ours.state == LINGERING and serves.connections == {ours}
 
 
-def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the_others(serves, ends):
+@pytest.mark.parametrize("takes_long", [False, True])
+def test_requests_sent_at_once_are_answered_one_by_one_behind_the_others(serves, ends, monkeypatch, takes_long):
+    monkeypatch.setattr(baton, "MAX_LONG", 1)
+    serves.wsgi.takes_long = lambda method, path: takes_long
     ours, theirs = ends
     other, others_client = socket.socketpair()
     with Connection(other) as other, others_client:
         waits(serves, other, IDLE)
         waits(serves, ours, IDLE)
         theirs.sendall(SEND * 3)
-        work(serves)
-        assert serves.baton.requests.number == 1
-        others_client.sendall(SEND)
-        for _ in range(3):
+        others_client.sendall(SEND.replace(BODY, b" " * len(BODY)))
+        while len(serves.asked) < 4:
             work(serves)
-        assert other.state == IDLE and len(serves.asked) == 4
+            assert not serves.baton.long
+        assert [bool(body.strip()) for body in serves.asked] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("field", [b"Cookie: ", b"X-Forwarded-For: "])

@@ -30,6 +30,7 @@ from tests.support.server import (
     free_port,
     in_threads,
     join,
+    received,
     serving,
     status_of,
     wait_until,
@@ -252,6 +253,23 @@ def test_all_threads_of_the_service_run_on_one_core(server):
     assert len(tasks) > 3
     (used,) = {frozenset(os.sched_getaffinity(task)) for task in tasks}
     assert len(used) == 1 and used <= os.sched_getaffinity(0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+def test_senders_behind_a_listed_proxy_take_turns(server):
+    worker = re.findall(r"Booting worker with pid: (\d+)", server.log)[-1]
+    os.kill(int(worker), signal.SIGSTOP)
+    wait_until(lambda: "\nState:\tT" in Path(f"/proc/{worker}/status").read_text())
+    senders, asked = ["198.51.100.1"] * 3 + ["198.51.100.2"], []
+    for sender in senders:
+        asked.append(socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S))
+        asked[-1].sendall(f"GET /no HTTP/1.0\r\nX-Forwarded-For: {sender}\r\n\r\n".encode())
+    os.kill(int(worker), signal.SIGCONT)
+    for connection in asked:
+        assert received(connection)
+        connection.close()
+    told = [json.loads(line)["client"] for line in access_lines(server.log)]
+    assert told[-4:] == [senders[0], senders[3], *senders[1:3]]
 
 
 def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start, tmp_path):
