@@ -4,8 +4,6 @@ import hashlib
 import logging
 import re
 
-import pytest
-
 import app
 from tests.support.answers import error
 from tests.support.rows import each
@@ -131,7 +129,7 @@ def test_a_fault_of_the_server_is_500_in_the_same_shape_and_its_detail_is_in_the
     assert owner.key not in caplog.text and owner.key[16:] not in caplog.text
 
 
-@pytest.mark.parametrize(
+@each(
     "method, path",
     [
         ("POST", "/api/v1/{key}"),

@@ -2,8 +2,6 @@
 
 import itertools
 
-import pytest
-
 from core import heartbeats, metric_rules
 from core.definitions import KINDS
 from tests.support.answers import refusal
@@ -15,7 +13,7 @@ LEAST = {
     "rule": {"project": "shop", "metric": "cpu", "when": "> 90"},
 }
 UNIQUE = {kind.name: {**LEAST[kind.name], "unique": list(kind.known_by)} for kind in KINDS}
-every_kind = pytest.mark.parametrize("kind", LEAST)
+every_kind = each("kind", LEAST)
 
 
 def create(caller, kind, **fields):

@@ -1,8 +1,7 @@
 """GET /healthz: the database answers and the background worker's heartbeat is fresh."""
 
+import multiprocessing
 import sqlite3
-import subprocess
-import sys
 import threading
 
 import peewee
@@ -14,7 +13,7 @@ from store.database import WriteFailed
 from tests.support.memory import open_service
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
-from tests.support.server import ROOT
+from tests.support.server import PATIENCE_S
 from tests.support.tables import alter
 
 
@@ -57,22 +56,18 @@ def test_each_address_of_the_health_tells_it_in_its_own_words(service, monkeypat
         assert (answer.status_code, answer.json) == expected
 
 
-STARTED_IN_A_CHILD = """
-import os, threading
-from core import scheduler
-lane = scheduler.Lane((), threading.Event())
-if os.fork() == 0:
+def start_and_stop(lane):
     lane.start()
     lane.stop()
-    os._exit(0)
-raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
-"""
 
 
 def test_a_lane_of_the_worker_that_was_made_before_a_fork_starts_in_the_child():
     """gunicorn's master reads the configuration, which imports `scheduler`; the worker is a fork of it."""
-    done = subprocess.run([sys.executable, "-c", STARTED_IN_A_CHILD], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    lane = scheduler.Lane((), threading.Event())
+    child = multiprocessing.get_context("fork").Process(target=start_and_stop, args=[lane])
+    child.start()
+    child.join(PATIENCE_S)
+    assert child.exitcode == 0
 
 
 def test_healthz_is_503_when_no_round_has_ended_for_30_seconds(service, worker, moved_clock):

@@ -134,22 +134,23 @@ def test_any_other_key_is_refused_and_nothing_sent(owner, key):
 # Only 200s are kept
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         *(b"{", b"{}", b'{"title": "Backup"}', b'{"title": "", "body": "b"}', b'{"title": 1, "body": "b"}'),
         b" " * 1_100_000,
     ],
 )
-def test_a_refused_body_is_not_kept(owner, data):
-    headers = {"Idempotency-Key": "order-1"}
+def test_a_refused_body_is_not_kept(new_owner, data):
+    (_, owner), headers = new_owner(), {"Idempotency-Key": "order-1"}
     assert owner.request("POST", "/api/v1/notifications/send", data=data, headers=headers).status_code in (400, 413)
     answer = send(owner)
     assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, None)
 
 
-@pytest.mark.parametrize("table", ["notification", "idempotency_key"])
-def test_a_write_that_cannot_be_made_is_500_and_neither_is_kept(service, owner, table):
+@each("table", ["notification", "idempotency_key"])
+def test_a_write_that_cannot_be_made_is_500_and_neither_is_kept(service, new_owner, table):
+    _, owner = new_owner()
     alter(service, f"CREATE TRIGGER full BEFORE INSERT ON {table} {FULL}")
     answer = send(owner)
     assert (answer.status_code, answer.json) == (500, error(500) | {"code": "INTERNAL_ERROR"})

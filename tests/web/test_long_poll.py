@@ -50,7 +50,7 @@ def test_a_wait_that_is_no_number_from_1_to_25_is_refused(owner, wait):
         assert answer.json["error"] == "wait must be a whole number of seconds from 1 to 25."
 
 
-@pytest.mark.parametrize("wait", [1, 25, "007"])
+@each("wait", [1, 25, "007"])
 def test_without_an_answer_it_returns_when_the_time_is_over(owner, asked, meanwhile, moved_clock, wait):
     began, detail = moved_clock.monotonic, owner.get(f"/notifications/{asked}").json
     answer = waited(owner, asked, wait)
@@ -121,7 +121,7 @@ def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
     assert waited(owner, asked, 1).status_code == 200 and meanwhile == []
 
 
-@pytest.mark.parametrize("taken", [[1] * 4, [2] * 4 + [3] * 4, [1] * 3 + [2] * 4 + [3]])
+@each("taken", [[1] * 4, [2] * 4 + [3] * 4, [1] * 3 + [2] * 4 + [3]])
 def test_eight_wait_and_four_of_an_account_and_the_others_are_answered_at_once(owner, asked, monkeypatch, taken):
     monkeypatch.setattr(long_poll, "_waiting", list(taken))
     answer = waited(owner, asked, 25)  # the clock stands still: it would wait for ever

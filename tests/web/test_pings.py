@@ -37,10 +37,10 @@ def test_an_unknown_address_is_not_found(service, path):
     assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-def test_unknown_addresses_allow_60_tries_a_minute_as_short_codes_do(service, beat, moved_clock):
-    statuses = [service.client.get(UNKNOWN).status_code for _ in range(30)]
-    statuses += [service.client.post("/p/0000000").status_code for _ in range(30)]
-    assert statuses == [404] * 60
+def test_unknown_addresses_allow_60_tries_a_minute_as_short_codes_do(service, beat, moved_clock, few):
+    statuses = [service.client.get(UNKNOWN).status_code for _ in range(3)]
+    statuses += [service.client.post("/p/0000000").status_code for _ in range(3)]
+    assert statuses == [404] * 6
     assert [service.client.get(path).status_code for path in (UNKNOWN, "/ping/x", "/ping")] == [429] * 3
     assert beat.ping().status_code == 200
     moved_clock.advance(60)

@@ -48,11 +48,9 @@ def test_an_event_is_answered_with_warnings_unless_a_template_makes_its_title(se
     "fields",
     [{f"titl{number}": 1 for number in range(10_000)}, {f"{'x' * 20}{number}": 1 for number in range(30_000)}],
 )
-def test_many_unknown_fields_cost_little_and_give_few_warnings(owner, hook, fields):
-    owner.send()
+def test_many_unknown_fields_cost_little_and_give_few_warnings(fields):
     with at_little_cost(1.0):
         assert len(warnings(fields, FIELD_NAMES)) <= MAX_WARNINGS
-    assert len(hook.post(fields).json.get("warnings", [])) <= MAX_WARNINGS
 
 
 @each("field", ["deliverAt", "expiresAt"])
