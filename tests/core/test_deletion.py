@@ -93,10 +93,10 @@ def test_digests_are_deleted_with_the_history_but_not_counted(service, owner, br
     assert query(service, "SELECT * FROM notification") == []
 
 
-@pytest.mark.parametrize("day", ["", "yesterday", "2026-11-31", "2026-1-1", "22.11.2026"])
-def test_an_invalid_day_deletes_nothing(service, owner, day):
+def test_an_invalid_day_deletes_nothing(service, owner):
     owner.send()
-    assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day))
+    for day in ("", "yesterday", "2026-11-31", "2026-1-1", "22.11.2026"):
+        assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day)), day
     assert len(owner.listed()) == 1
 
 
@@ -202,40 +202,42 @@ DELETE_ACCOUNT = ("account", "delete", OWNER, "--yes")
 PARTLY = "Error: Only a part was deleted: database is locked. Run the command again to delete the rest."
 
 
-def much_history(service, owner, moved_clock):
+@pytest.fixture
+def much_history(service, owner, moved_clock, monkeypatch):
+    """Thirteen notifications of an hour ago, of which five are deleted at a time."""
+    monkeypatch.setattr(deletion, "ROWS", 5)
     owner.send()
-    copy_first_row(service, 1_299, every_ms=1)
+    copy_first_row(service, 12, every_ms=1)
     moved_clock.advance(2 * DAY_S)
 
 
 @pytest.mark.parametrize(
     "command, passes, told",
     [
-        (DELETE_HISTORY, 1, "Deleted 800 notifications from before 2026-11-23."),
+        (DELETE_HISTORY, 1, "Deleted 8 notifications from before 2026-11-23."),
         (DELETE_ACCOUNT, 1, f"Deleted the account {OWNER}."),
         (DELETE_ACCOUNT, 0, f"Deleted the account {OWNER}."),
     ],
 )
 def test_a_deletion_in_pieces_that_fails_on_the_way_says_so_and_the_next_goes_on(
-    service, owner, moved_clock, monkeypatch, command, passes, told
+    service, much_history, monkeypatch, command, passes, told
 ):
-    much_history(service, owner, moved_clock)
     with monkeypatch.context() as patched:
         patched.setattr(notifications, "delete_all", Locked(notifications.delete_all, range(passes + 1, 1_000)))
         assert said(service.flask(*command)) == PARTLY
-    assert query(service, "SELECT count(*) FROM notification") == [(1_300 - 500 * passes,)]
+    assert query(service, "SELECT count(*) FROM notification") == [(13 - 5 * passes,)]
     assert lines(service, *command) == [told]
     assert query(service, "SELECT count(*) FROM notification") == [(0,)]
 
 
 def test_a_metrics_deletion_that_fails_on_the_way_says_so(service, owner, monkeypatch):
-    put(1, "p", "a", 1_300)
+    monkeypatch.setattr(deletion, "ROWS", 5)
+    put(1, "p", "a", 13)
     monkeypatch.setattr(custom_metrics, "remove", Locked(custom_metrics.remove, range(2, 1_000)))
     assert said(service.flask("metric", "delete", OWNER, "p")) == PARTLY
 
 
-def test_a_deletion_that_could_not_begin_says_only_why(service, owner, moved_clock, monkeypatch):
-    much_history(service, owner, moved_clock)
+def test_a_deletion_that_could_not_begin_says_only_why(service, much_history, monkeypatch):
     monkeypatch.setattr(notifications, "delete_all", Locked(notifications.delete_all, range(1, 1_000)))
     assert said(service.flask(*DELETE_HISTORY)) == "Error: database is locked"
 

@@ -1,7 +1,8 @@
 """What holds an event of which priority, and when it is released."""
 
-import pytest
-
+from core import digests
+from tests.support.accounts import seq_of
+from tests.support.devices import subscribe
 from tests.support.holding import digest_of, shown, statuses
 from tests.support.rows import each
 from tests.support.times import MINUTE_S
@@ -57,30 +58,27 @@ def pushed(browser):
     return [one["notification"] for one in browser.messages]
 
 
-@pytest.mark.parametrize(
-    "levels, priority", [((2, 2), 2), ((2, 3), None), (("", ""), None), ((2, 4), 4), ((3, 5, 2), 5)]
-)
-def test_a_digest_has_the_highest_priority_of_its_lines(service, owner, browser, night, levels, priority, morning):
+@each("levels, priority", [((2, 2), 2), ((2, 3), None), (("", ""), None), ((2, 4), 4), ((3, 5, 2), 5)])
+def test_a_digest_has_the_highest_priority_of_its_lines(service, owner, browser, night, levels, priority):
     hook = service.alert(*FIELDS)
     for level in levels:
         post(hook, "a", level)
-    morning()
+    digests.release_now(seq_of())
+    service.work()
     (message,) = pushed(browser)
+    browser.messages.clear()
     assert message["title"] == f"MCP - {len(levels)} notifications"
     assert message.get("silent", False) is (priority == 2)
     assert message.get("requireInteraction", False) is (priority == 5)
 
 
-@pytest.mark.parametrize("levels", [(4, 3), (3, 2), (4,)])
-def test_a_release_goes_to_the_devices_that_accept_its_priority(
-    service, owner, browser, push_service, night, levels, morning
-):
-    proud = push_service.browser()
-    wants = {"kind": "webpush", "subscription": proud.subscription, "minPriority": 4}
-    assert owner.post("/devices", wants).status_code == 201
+def test_a_release_goes_to_the_devices_that_accept_its_priority(service, owner, browser, push_service, night):
+    proud = subscribe(owner, push_service, minPriority=4)
     hook = service.alert(*FIELDS)
-    for level in levels:
-        post(hook, f"{level}", level)
-    morning()
-    assert len(browser.messages) == 1 and len(proud.messages) == (max(levels) >= 4)
-    assert set(statuses(owner).values()) == {"delivered"}
+    for number, (levels, accepted) in enumerate([((4, 3), 1), ((3, 2), 1), ((4,), 2)], 1):
+        for level in levels:
+            post(hook, f"{level}", level)
+        digests.release_now(seq_of())
+        service.work()
+        assert (len(browser.messages), len(proud.messages)) == (number, accepted)
+        assert set(statuses(owner).values()) == {"delivered"}

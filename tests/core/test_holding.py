@@ -3,8 +3,18 @@
 import pytest
 
 from tests.support.accounts import OWNER, PRO, account_set
-from tests.support.holding import digest_of, held, shown, statuses
+from tests.support.holding import QUIET, digest_of, held, shown, statuses
+from tests.support.rows import each
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+
+def forget(owner, browser):
+    """Leave nothing to the next row."""
+    for one in owner.listed():
+        owner.delete(f"/notifications/{one['id']}")
+    browser.pushes.clear()
+    browser.messages.clear()
+
 
 # Holding
 
@@ -20,7 +30,7 @@ def test_a_held_notification_keeps_its_text_when_the_template_changes(service, o
 # Frequency
 
 
-@pytest.mark.parametrize("frequency, seconds", [("15m", 15 * MINUTE_S), ("1h", HOUR_S), ("1d", DAY_S)])
+@each("frequency, seconds", [("15m", 15 * MINUTE_S), ("1h", HOUR_S), ("1d", DAY_S)])
 def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
     service, owner, browser, works, moved_clock, frequency, seconds, passes
 ):
@@ -33,6 +43,7 @@ def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
     passes(1)
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    forget(owner, browser)
 
 
 def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock, passes):
@@ -51,7 +62,7 @@ def test_the_next_event_begins_a_new_digest(service, owner, browser, works, move
 # Settings that change meanwhile
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         ("--quiet-hours", "off"),
@@ -61,12 +72,14 @@ def test_the_next_event_begins_a_new_digest(service, owner, browser, works, move
     ],
 )
 def test_quiet_hours_that_no_longer_hold_release_in_the_next_round(service, owner, browser, night, works, options):
+    account_set(service, "--quiet-hours", QUIET)
     held(service.alert(), "a", "b")
     works()
     account_set(service, *options)
     works()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+    forget(owner, browser)
 
 
 @pytest.mark.parametrize("options", [("--quiet-hours", "22:00-09:00"), ("--timezone", "America/New_York")])
@@ -108,7 +121,7 @@ def test_what_replaces_a_collected_event_comes_when_that_one_would_have(service,
     assert shown(browser) == [("MCP - Backups", "2")] and statuses(owner)["3"] == "held"
 
 
-@pytest.mark.parametrize("before", ["15m", "1d"])
+@each("before", ["15m", "1d"])
 def test_another_frequency_counts_from_the_first_event_held(service, owner, moved_clock, before, passes):
     hook = service.alert("--frequency", before)
     held(hook, "a")
@@ -118,31 +131,31 @@ def test_another_frequency_counts_from_the_first_event_held(service, owner, move
     assert statuses(owner) == {"a": "held"}
     passes(1)
     assert statuses(owner) == {"a": "delivered"}
+    owner.delete(f"/notifications/{owner.listed()[0]['id']}")
 
 
-@pytest.mark.parametrize(
-    "command, options, created_with",
-    [
+def test_events_held_by_a_rotated_paused_or_deleted_alert_are_released_when_quiet_hours_end(
+    service, owner, browser, night, works, morning
+):
+    lines = []
+    for command, options, created_with in (
         ("rotate", (), ()),
         ("set", ("--inactive",), ()),
         ("delete", (), ()),
         ("delete", (), ("--frequency", "1d")),
         ("delete", (), ("--frequency", "1h", "--ignore-quiet-hours")),
-    ],
-)
-def test_events_held_by_a_rotated_paused_or_deleted_alert_are_released_when_quiet_hours_end(
-    service, owner, browser, night, works, command, options, created_with, morning
-):
-    hook = service.alert(*created_with)
-    held(hook, "a", "b")
-    assert service.flask("alert", command, OWNER, hook.id, *options).exit_code == 0
+    ):
+        hook = service.alert(*created_with)
+        held(hook, f"{len(lines)}")
+        lines.append(f"Backups: {len(lines)}")
+        assert service.flask("alert", command, OWNER, hook.id, *options).exit_code == 0
     works()
-    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+    assert ({*statuses(owner).values()}, browser.pushes) == ({"held"}, [])
     morning()
-    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    assert shown(browser) == [digest_of(*lines)]
 
 
-@pytest.mark.parametrize("email", [OWNER, PRO])
+@each("email", [OWNER, PRO])
 def test_an_alert_made_after_one_was_deleted_does_not_hold_what_that_one_held(
     service, owner, pro, browser, works, email
 ):
@@ -152,3 +165,4 @@ def test_an_alert_made_after_one_was_deleted_does_not_hold_what_that_one_held(
     held(service.alert("--frequency", "1d", email=email), "c")
     works()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    forget(owner, browser)

@@ -11,6 +11,7 @@ from tests.support.devices import subscribe
 from tests.support.holding import statuses
 from tests.support.mutes import mute
 from tests.support.outcomes import pass_time
+from tests.support.rows import each
 from tests.support.tables import query
 
 
@@ -31,10 +32,10 @@ def meanwhile(monkeypatch):
     return let
 
 
-def send(owner, **more):
+def send(owner, key="order-1", **more):
     """The notification as it is answered."""
     sent = {"title": "Backup", "body": "finished", **more}
-    answer = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "order-1"})
+    answer = owner.post("/notifications/send", sent, headers={"Idempotency-Key": key})
     assert answer.status_code == 200
     return answer.json["notification"]
 
@@ -48,7 +49,7 @@ def stored(owner, notification):
 
 def remove_first(owner):
     """Remove the device that was added first."""
-    ((id_,), *_) = query(owner.service, "SELECT id FROM device ORDER BY seq")
+    ((id_,), *_) = query(owner.service, "SELECT id FROM device WHERE removed_at IS NULL ORDER BY seq")
     assert owner.delete(f"/devices/{id_}").status_code == 200
 
 
@@ -97,26 +98,26 @@ def test_a_fetch_by_an_app_removed_meanwhile_counts(owner, android, monkeypatch)
     assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered"]))
 
 
-@pytest.mark.parametrize("refused", [410, 413, 503, 403])
+@each("refused", [410, 413, 503, 403])
 def test_a_refusal_by_a_device_removed_meanwhile_leaves_no_delivery(
-    service, owner, browser, moved_clock, meanwhile, refused
+    service, owner, push_service, moved_clock, meanwhile, refused
 ):
-    browser.then(refused)
+    browser = subscribe(owner, push_service).then(refused)
     meanwhile(lambda: remove_first(owner))
-    sent = send(owner)
+    sent = send(owner, f"{refused}")
     assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", []))
     pass_time(service, moved_clock, 3_600)
     assert (len(browser.pushes), stored(owner, sent)) == (1, ("delivered", []))
 
 
-@pytest.mark.parametrize("refused", [410, 413, 503])
+@each("refused", [410, 413, 503])
 def test_a_refusal_by_a_removed_device_does_not_affect_other_devices(
-    service, owner, browser, push_service, moved_clock, meanwhile, refused
+    service, owner, push_service, moved_clock, meanwhile, refused
 ):
-    browser.then(refused)
+    browser = subscribe(owner, push_service).then(refused)
     subscribe(owner, push_service).then(503).then(410)
     meanwhile(lambda: remove_first(owner))
-    sent = send(owner)
+    sent = send(owner, f"{refused}")
     assert (sent["status"], stored(owner, sent)) == ("pending", ("pending", ["pending"]))
     pass_time(service, moved_clock, 30)
     assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
@@ -130,27 +131,25 @@ DELETIONS = {
 }
 
 
-@pytest.fixture(params=DELETIONS)
-def deleted(request, owner, meanwhile):
-    """Deletes the next notification while it is pushed."""
-    meanwhile(lambda: DELETIONS[request.param](owner))
-
-
 def left(service):
     """What is stored of notifications."""
     return [query(service, f"SELECT * FROM {table}") for table in ("notification", "delivery")]
 
 
-@pytest.mark.parametrize("answer, status", [(201, "delivered"), (410, "failed"), (413, "failed"), (503, "failed")])
+@each("answer, status", [(201, "delivered"), (410, "failed"), (413, "failed"), (503, "failed")])
+@each("by", DELETIONS)
 def test_a_notification_deleted_during_its_push_is_answered_by_whether_a_device_accepted_it(
-    service, owner, browser, deleted, moved_clock, answer, status
+    service, owner, push_service, meanwhile, moved_clock, by, answer, status
 ):
-    browser.then(answer)
-    sent = send(owner)
+    browser = subscribe(owner, push_service).then(answer)
+    meanwhile(lambda: DELETIONS[by](owner))
+    key, before = f"{by}-{answer}", owner.get("/stats").json["stats"]["totalNotificationsAllTime"]
+    sent = send(owner, key)
     assert (sent["status"], owner.listed(), left(service)) == (status, [], [[], []])
-    assert (send(owner), owner.get("/stats").json["stats"]["totalNotificationsAllTime"]) == (sent, 1)
+    assert (send(owner, key), owner.get("/stats").json["stats"]["totalNotificationsAllTime"]) == (sent, before + 1)
     pass_time(service, moved_clock, 3_600)
     assert (len(browser.pushes), left(service)) == (1, [[], []])
+    owner.delete(f"/devices/{browser.id}")
 
 
 # --- one that expires ---------------------------------------------------------------------------------------
@@ -158,19 +157,22 @@ def test_a_notification_deleted_during_its_push_is_answered_by_whether_a_device_
 
 @pytest.fixture(params=[True, False], ids=["seen", "unseen"])
 def expires(request, service, moved_clock, meanwhile):
-    """The time at which it expires while it is pushed; the worker may have seen that before its push is answered."""
+    """When the next one expires, which is while it is pushed; the worker may see that before its push is answered."""
 
     def expire():
         moved_clock.advance(4)
         if request.param:
             service.work()
 
-    meanwhile(expire)
-    return moved_clock.ms + 3_000
+    def at():
+        meanwhile(expire)
+        return moved_clock.ms + 3_000
+
+    return at
 
 
 def test_a_notification_that_expires_while_a_device_accepts_it_is_delivered(owner, browser, expires):
-    sent = send(owner, expiresAt=expires)
+    sent = send(owner, expiresAt=expires())
     assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered"]))
 
 
@@ -178,7 +180,7 @@ def test_a_delivery_in_time_counts_and_an_expired_notification_is_not_retried(
     service, owner, browser, push_service, moved_clock, expires
 ):
     other = subscribe(owner, push_service).then(503)
-    sent = send(owner, expiresAt=expires)
+    sent = send(owner, expiresAt=expires())
     assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered", "failed"]))
     pass_time(service, moved_clock, 30)
     assert len(other.pushes) == 1
@@ -194,13 +196,14 @@ def test_a_delivery_ends_when_its_notification_expires_and_not_at_its_next_try(
     assert stored(owner, sent) == ("delivered", ["delivered", "failed"])
 
 
-@pytest.mark.parametrize("answer", [503, 403, 410, 0])
-def test_a_notification_that_expires_before_any_delivery_fails(service, owner, browser, expires, answer):
-    browser.then(answer)
-    sent = send(owner, expiresAt=expires)
+@each("answer", [503, 403, 410, 0])
+def test_a_notification_that_expires_before_any_delivery_fails(service, owner, push_service, expires, answer):
+    browser = subscribe(owner, push_service).then(answer)
+    sent = send(owner, f"{answer}", expiresAt=expires())
     assert (sent["status"], stored(owner, sent)) == ("failed", ("failed", ["failed"]))
     service.work()
     assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
+    owner.delete(f"/devices/{browser.id}")
 
 
 def test_a_notification_that_expires_during_a_retry_fails(service, owner, browser, moved_clock, meanwhile):
