@@ -64,7 +64,6 @@ from web.routing import (
     Check,
     Errors,
     IdConverter,
-    MatchedRule,
     Route,
     TagConverter,
     TextConverter,
@@ -249,7 +248,6 @@ _opening = threading.Lock()
 class Application(Flask):
     """The service, which opens its database with the first request, so that importing this module creates no file."""
 
-    url_rule_class = MatchedRule
     is_open = False
     door = Door(route for route in ROUTES if is_for_programs(route))
     streams = streams.hub  # gunicorn's worker ends them when it stops

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from werkzeug.routing import BaseConverter, Rule
+from werkzeug.routing import BaseConverter
 
 from wire.errors import Refused, rest_body
 from wire.notification import MAX_TAG_CHARACTERS
@@ -43,14 +43,6 @@ class Unknown(NamedTuple):
     def fits(self, method: str, path: str) -> bool:
         """Whether the request matches the pattern."""
         return re.fullmatch(self.requests, f"{method} {path}", re.DOTALL) is not None
-
-
-class MatchedRule(Rule):
-    """A rule whose address nothing here builds: the code for that is compiled when asked for, not at each start."""
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        compiled = super()._compile_builder
-        return lambda rule, **values: compiled(append_unknown)(rule, **values)
 
 
 class IdConverter(BaseConverter):
