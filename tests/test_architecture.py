@@ -8,6 +8,7 @@ import re
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib import import_module
 
 import pytest
 
@@ -334,3 +335,16 @@ def test_no_private_name_of_a_package_is_used():
                     used |= {alias.name for alias in node.names if alias.name.startswith("_")}
         foreign |= {(module, name) for name in used - defined}
     assert foreign == set()
+
+
+def overridden(module, node):
+    """The private methods of a class that a package's class has, too."""
+    made = getattr(import_module(module), node.name)
+    inherited = {name for base in made.__mro__ if room_of(base.__module__) is None for name in vars(base)}
+    own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+    return {name for name in own & inherited if name.startswith("_") and not name.startswith("__")}
+
+
+def test_no_private_method_of_a_package_is_overridden():
+    classes = [(name, n) for name, path in MODULES.items() for n in tree_of(path).body if isinstance(n, ast.ClassDef)]
+    assert [(module, node.name, found) for module, node in classes if (found := overridden(module, node))] == []
