@@ -8,10 +8,14 @@ from tests.support.rows import each
 from tests.support.tables import everything
 
 
+def test_every_preset_is_offered(owner):
+    page = owner.page("/app/alerts/new")
+    offered = {radio["value"] for radio in page.all("input") if radio.get("type") == "radio"}
+    assert {preset.id for preset in PRESETS.values()} <= offered
+
+
 @each("preset", PRESETS.values())
 def test_an_alert_is_made_from_a_preset(owner, preset):
-    page = owner.page("/app/alerts/new")
-    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
     page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
     row = Alert.get(Alert.name == preset.name)
     assert page.texts_of("h1") == [preset.name] == [row.name]
