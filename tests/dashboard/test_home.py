@@ -69,7 +69,7 @@ def test_the_days_of_the_chart_are_those_of_the_accounts_zone(service, owner, mo
     account_set(service, "--timezone", zone)
     caller, expected = service.caller(), dict[str, int]()
     at(moved_clock, "2026-10-20T00:00")
-    for _ in range(32):
+    for _ in range(33):
         caller.send()
         day = datetime.fromtimestamp(moved_clock.ms / 1000, ZoneInfo(zone)).date().isoformat()
         expected[day] = expected.get(day, 0) + 1

@@ -56,11 +56,11 @@ def test_the_list_begins_with_a_notification_that_is_older_than_its_first_page(o
     assert owner.page(f"{HISTORY}/{ids[1]}").rows() == [ids[1], ids[0]]
 
 
-@pytest.mark.parametrize("query", ["status=wrong", "sender=unknown", "before=x", "since=2026-13-01"])
-def test_a_notification_is_shown_despite_invalid_filters(owner, caller, query):
+def test_a_notification_is_shown_despite_invalid_filters(owner, caller):
     (only,) = sent(caller, "one")
-    page = owner.page(f"{HISTORY}/{only}?{query}")
-    assert page.texts_of("h1") == ["one"] and page.rows() == [only]
+    for query in ("status=wrong", "sender=unknown", "before=x", "since=2026-13-01"):
+        page = owner.page(f"{HISTORY}/{only}?{query}")
+        assert (page.texts_of("h1"), page.rows()) == (["one"], [only]), query
 
 
 def test_an_action_on_a_notification_keeps_the_list_beside_it(owner, caller, browser, short):

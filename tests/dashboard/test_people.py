@@ -67,9 +67,12 @@ def test_the_page_shows_of_others_only_address_role_devices_plan_and_when_they_c
     assert f"{OTHER} 1 Starter 3 days ago" in page.text
 
 
-@each("id_", ["0", "999", "x", "-1", "1e3", "9" * 40, "%D9%A3"])
-def test_an_unknown_account_is_a_404(owner, id_):
-    for deed in ("disable", "enable", "administrator", "delete", "withdraw"):
+DEEDS = ("disable", "enable", "administrator", "delete", "withdraw")
+
+
+@each("id_, deeds", [("999", DEEDS), *((id_, DEEDS[:1]) for id_ in ("0", "x", "-1", "1e3", "9" * 40, "%D9%A1"))])
+def test_an_unknown_account_is_a_404(owner, id_, deeds):
+    for deed in deeds:
         assert owner.post(f"/app/people/{id_}/{deed}", {"email": OWNER}).status_code == 404
     assert owner.get(f"/app/people/{id_}/delete").status_code == 404
 

@@ -78,7 +78,7 @@ def test_the_token_of_a_removed_device_is_void(service, owner, push_service):
     assert everything() == before
 
 
-@each("token", [None, "", "x", "A" * 43, "A" * 42, "A" * 44, "sk_test_" + "0" * 48, "é" * 43])
+@each("token", [None, "", "A" * 43, "sk_test_" + "0" * 48, "é" * 43])
 def test_a_wrong_token_is_answered_401_and_changes_nothing(service, owner, browser, push_service, token):
     before = everything()
     answer = resync(service, token, push_service.browser())
@@ -130,13 +130,13 @@ def test_a_resync_with_its_own_subscription_changes_nothing(service, owner, push
     assert everything()["device"] == before
 
 
-@each("body", WRONG_SUBSCRIPTIONS)
-def test_a_resync_with_what_is_no_subscription_is_refused_and_changes_nothing(service, owner, push_service, body):
+def test_a_resync_with_what_is_no_subscription_is_refused_and_changes_nothing(service, owner, push_service):
     token = given_token(owner, push_service.browser())
     before = everything()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    answer = service.app.test_client().post(RESYNC, data=body, headers=headers)
-    assert answer.status_code == (413 if len(body) > 16_384 else 400) and answer.json["ok"] is False
+    for body in WRONG_SUBSCRIPTIONS:
+        answer = service.client.post(RESYNC, data=body, headers=headers)
+        assert answer.status_code == (413 if len(body) > 16_384 else 400) and answer.json["ok"] is False, body[:99]
     assert everything() == before
 
 

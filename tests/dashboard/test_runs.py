@@ -1,5 +1,6 @@
 """Several notifications in a row that are alike: one row of the history, and its page."""
 
+import dashboard
 from tests.support.alarms import ring
 from tests.support.pages import HISTORY, address, all_pages, notification_page, sent
 
@@ -54,10 +55,12 @@ def test_the_row_of_several_notifications_is_marked_if_one_of_them_is_open(owner
     assert ids[3] in current["href"]
 
 
-def test_a_page_has_fifty_rows_and_the_links_lead_to_each_once(owner, caller):
-    ids = sent(caller, *(f"{number // 3}" for number in range(165)))
+def test_a_page_has_fifty_rows_and_the_links_lead_to_each_once(owner, caller, monkeypatch):
+    assert dashboard.history.PAGE_ROWS == 50
+    monkeypatch.setattr(dashboard.history, "PAGE_ROWS", 5)
+    ids = sent(caller, *(f"{number // 3}" for number in range(36)))
     page = owner.page(HISTORY)
-    assert len(page.rows()) == 50 and set(listed(page)[1]) == {"× 3"}
+    assert len(page.rows()) == 5 and set(listed(page)[1]) == {"× 3"}
     assert all_pages(owner, HISTORY) == ids[2::3][::-1]
     (older,) = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
     (newer,) = [link["href"] for link in owner.page(older).all("a") if link.get("rel") == "prev"]

@@ -3,16 +3,19 @@
 import json
 import sqlite3
 
+import flask
 import pytest
 
+from app import app
 from core import accounts
 from store.database import WriteFailed
 from store.sessions import Session
 from tests.support.accounts import OWNER
-from tests.support.pages import CHROME, Visitor, make_account
+from tests.support.pages import CHROME, Visitor
 from tests.support.slow_bodies import post_slowly
 from tests.support.tables import query
 from tests.support.times import DAY_S
+from web import guards
 
 # --- how long a session lasts -------------------------------------------------------------------------------
 
@@ -110,13 +113,11 @@ AGENTS = {
 }
 
 
-def test_a_session_is_called_by_its_browser_and_system(service):
-    make_account(service)
+def test_a_session_is_called_by_its_browser_and_system(monkeypatch):
+    monkeypatch.setattr(guards, "request", flask.request)
     for name, agent in [*AGENTS.items(), ("A browser", "")]:
-        visitor = Visitor(service, agent=agent)
-        assert visitor.sign_in().status_code == 303
-        assert f"{name}This browser" in visitor.page("/app/settings").section("Signed-in browsers")
-        visitor.post("/app/logout")
+        with app.test_request_context(headers={"User-Agent": agent}):
+            assert guards.browser_name() == name
 
 
 def signed_out_meanwhile(service, owner, path, body, **headers):
@@ -126,19 +127,14 @@ def signed_out_meanwhile(service, owner, path, body, **headers):
     return post_slowly(owner.client, path, body, end, base_url=owner.base_url, headers=sent)
 
 
-@pytest.mark.parametrize(
-    "kind, body",
-    [
-        ("application/x-www-form-urlencoded", b"name=thief"),
-        (
-            "multipart/form-data; boundary=x",
-            b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nthief\r\n--x--\r\n',
-        ),
-    ],
-)
-def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner, kind, body):
+MULTIPART = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nthief\r\n--x--\r\n'
+FORMS = {"application/x-www-form-urlencoded": b"name=thief", "multipart/form-data; boundary=x": MULTIPART}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner, kind):
     owner.get("/app/keys")
-    answer = signed_out_meanwhile(service, owner, "/app/keys", body, **{"Content-Type": kind})
+    answer = signed_out_meanwhile(service, owner, "/app/keys", FORMS[kind], **{"Content-Type": kind})
     assert (answer.status_code, answer.location) == (303, "/app/login")
     assert query(service, "SELECT * FROM api_key") == []
 

@@ -40,7 +40,6 @@ def test_a_page_snoozes_for_an_hour_and_says_until_when(service, owner, caller, 
         ("2026-11-21T08:00", "2026-11-22T09:00"),
         ("2026-11-21T23:59", "2026-11-22T09:00"),
         ("2026-10-24T12:00", "2026-10-25T09:00"),  # a day of 25 hours
-        ("2026-03-28T12:00", "2026-03-29T09:00"),
     ],
 )
 def test_tomorrow_is_nine_by_the_owners_clock(service, owner, caller, browser, moved_clock, now, then):
