@@ -20,7 +20,7 @@ from core import accounts
 from models import Account, ApiKey
 from store import database
 from tests.support.accounts import OTHER, OWNER
-from tests.support.forks import hasten
+from tests.support.forks import fill_disk, hasten
 from tests.support.rows import each
 from tests.support.server import (
     BIN,
@@ -273,14 +273,13 @@ def test_senders_behind_a_listed_proxy_take_turns(server):
 
 
 def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start, tmp_path):
-    resource = pytest.importorskip("resource")
     database.open_database(tmp_path / "data/pocketbell.db")
     database.close()
-    stopped = start(before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (10_000, 10_000)))
+    stopped = start(before=partial(fill_disk, 10_000))
     assert stopped.process.wait(PATIENCE_S) == 1
     assert stopped.log.splitlines()[-1].endswith("/pocketbell.db cannot be used: disk I/O error; is its disk full?")
 
-    full = start(before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (400_000, 400_000)))
+    full = start(before=partial(fill_disk, 400_000))
     key = full.wait_until_ready().owner_key()
     answers = [full.send(key, body="b" * 9_000) for _ in range(60)]
     acknowledged = {json.loads(a.text)["notification"]["id"] for a in answers if a.status == 200}

@@ -111,11 +111,18 @@ def test_administrators_who_unmake_each_other_in_two_processes_leave_one(two_wor
         command = [BIN / "flask", "account", "set", before[number][0], "--no-admin"]
         statuses.append(finished(two_workers.start, command, two_workers.environ).returncode)
 
-    with postgresql.beside(two_workers.database) as connection:
+    with postgresql.beside(two_workers.database) as connection, postgresql.beside(two_workers.database) as other:
         connection.execute("UPDATE account SET is_administrator = 1, password_hash = 'x'")
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
         administrators = "SELECT email FROM account WHERE is_administrator = 1 AND disabled_at IS NULL"
         before = connection.execute(administrators).fetchall()
-        join(in_threads(len(before), unmake))
+        with other.transaction():
+            other.execute("SELECT FROM account FOR UPDATE")  # so that all have come before any writes
+            threads = in_threads(len(before), unmake)
+            wait_until(lambda: connection.execute(waiting).fetchone() == (len(before),))
+        join(threads)
         after = connection.execute(administrators).fetchall()
     assert (sorted(statuses), len(after)) == ([0] * (len(before) - 1) + [1], 1) and len(before) > 1
 

@@ -7,6 +7,7 @@ tested with commands; so do torture and bench everything.
 import importlib.metadata
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -63,6 +64,12 @@ class Fork:
 def hasten():
     """Let a fork's monotonic clock run a hundred times as fast; to be given to it as `before`."""
     clock.monotonic_s = lambda: 100 * time.monotonic()
+
+
+def fill_disk(at):
+    """Let a fork write no file beyond so many bytes; to be given to it as `before`."""
+    sys.dont_write_bytecode = True  # Python would take the part for the whole
+    resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))
 
 
 def _run(command, environ, streams, starter, before):
