@@ -19,8 +19,12 @@ def rings(caller, browser):
     return ring(caller)
 
 
-def part(owner, id_):
-    return next(e.text for e in notification_page(owner, id_).elements if e.attributes.get("aria-label") == REPEATS)
+def part(page):
+    return next(e.text for e in page.elements if e.attributes.get("aria-label") == REPEATS)
+
+
+def part_of(owner, id_):
+    return part(notification_page(owner, id_))
 
 
 def acknowledged(owner, id_):
@@ -33,14 +37,14 @@ def acknowledged(owner, id_):
 def test_a_waiting_alarms_page_shows_its_repeats_and_acknowledges_it(
     service, owner, caller, browser, rings, moved_clock
 ):
-    assert part(owner, rings) == (
+    assert part_of(owner, rings) == (
         "Ringing every 1 min until 10:50Acknowledging stops it on every device. Acknowledge"
     )
     every(service, moved_clock, 60, 2)
-    assert part(owner, rings).startswith("Ringing every 1 min until 10:50Repeated 2 times. Ack")
-    assert "Acknowledged2026-11-21 10:02:00" in acknowledged(owner, rings).main
-    said = "Acknowledged · just now in the web app or through the API after 2 repeats"
-    assert part(owner, rings) == said
+    assert part_of(owner, rings).startswith("Ringing every 1 min until 10:50Repeated 2 times. Ack")
+    page = acknowledged(owner, rings)
+    assert "Acknowledged2026-11-21 10:02:00" in page.main
+    assert part(page) == "Acknowledged · just now in the web app or through the API after 2 repeats"
     assert rung(caller, rings) == ("acknowledged", 2)
     every(service, moved_clock, 60, 3)
     assert [one["notification"]["body"] for one in browser.messages] == ["full"] * 3 + ["Acknowledged."]
@@ -51,33 +55,34 @@ def test_an_alarms_page_names_the_device_that_acknowledged_it(owner, rings, move
     with transaction(EVERYBODY):
         now = moved_clock.ms
         assert alarms.acknowledge(account=account_seq, seq=seq, device=device_seq, by=None, now=now)
-    assert part(owner, rings) == "Acknowledged · just now on Chrome on Linux"
+    assert part_of(owner, rings) == "Acknowledged · just now on Chrome on Linux"
 
 
 def test_an_expired_alarms_page_says_so_and_can_still_acknowledge_it(service, owner, caller, browser, moved_clock):
     id_ = ring(caller, every_s=30, for_s=30)
     every(service, moved_clock, 30, 2)
-    assert part(owner, id_) == "It stopped repeating after 1 repeatNobody acknowledged it. Acknowledge"
+    assert part_of(owner, id_) == "It stopped repeating after 1 repeatNobody acknowledged it. Acknowledge"
     assert "Acknowledged2026-11-21 10:01:00" in acknowledged(owner, id_).text
 
 
 def test_a_replaced_alarms_page_says_so_and_has_no_button(owner, caller, browser):
     id_ = ring(caller, tag="disk")
     ring(caller, tag="disk")
-    assert part(owner, id_) == "A newer notification replaced itNobody had acknowledged it."
-    assert notification_page(owner, id_).forms("/acknowledge") == []
+    page = notification_page(owner, id_)
+    assert part(page) == "A newer notification replaced itNobody had acknowledged it."
+    assert page.forms("/acknowledge") == []
 
 
 def test_a_scheduled_alarms_page_says_from_when_it_repeats(owner, caller, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, acknowledge={"everyS": 300, "forS": 10_800})
     said = "It will repeat every 5 min for 3 hOnce delivered, until somebody acknowledges it. Acknowledge"
-    assert part(owner, id_) == said
+    assert part_of(owner, id_) == said
 
 
 def test_the_history_marks_waiting_alarms(owner, caller, rings):
     caller.send()
     assert owner.page(HISTORY).text.count("Not acknowledged") == 1
-    acknowledged(owner, rings)
+    owner.post(f"{HISTORY}/{rings}/acknowledge")
     assert "Not acknowledged" not in owner.page(HISTORY).text
 
 
@@ -85,8 +90,7 @@ def test_a_notification_that_does_not_repeat_says_only_when_it_was_acknowledged(
     sent = caller.send().json["notification"]["id"]
     page = notification_page(owner, sent)
     assert REPEATS not in page.values() and "Acknowledged" not in page.main
-    acknowledged(owner, sent)
-    page = notification_page(owner, sent)
+    page = acknowledged(owner, sent)
     assert REPEATS not in page.values() and "Acknowledged · just now in the web app or through the API" in page.main
 
 
@@ -116,7 +120,7 @@ def test_a_scheduled_notification_is_not_listed_as_held_nor_delivered_by_deliver
     assert "Nothing is held." in owner.page("/app/quiet").main
     held("a")
     assert "1 held now" in owner.page("/app/quiet").main
-    owner.done("/app/quiet/deliver", leads_to="/app/quiet")
+    assert owner.post("/app/quiet/deliver").location == "/app/quiet"
     assert [one["status"] for one in caller.listed()] == ["pending", "held"]
 
 
@@ -156,8 +160,8 @@ def test_deleting_a_waiting_notification_cancels_it(service, owner, caller, brow
     said = "It will not be sent, and is removed from the history for good."
     assert page.confirmation(action) == f"Cancel and delete… {page.texts_of('h1')[0]}{said}Cancel and delete"
     pushes = len(browser.pushes)
-    owner.done(action, leads_to=HISTORY)
-    every(service, moved_clock, 30, 3)
+    assert owner.post(action).location == HISTORY
+    every(service, moved_clock, 30, 2)
     assert len(browser.pushes) == pushes and caller.listed() == []
 
 

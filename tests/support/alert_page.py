@@ -34,6 +34,9 @@ class AlertPage:
         """Send one of the page's forms and return the page that it leads to."""
         return self.owner.done(f"{self.path}/{action}", form)
 
+    def switch(self, is_on):
+        assert self.owner.post(f"{self.path}/switch", {"on": str(int(is_on))}).status_code == 303
+
     def refused(self, action):
         """Send a form that is refused and return the part of the page that says so."""
         answer = self.owner.post(f"{self.path}/{action}")
