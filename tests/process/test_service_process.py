@@ -360,10 +360,10 @@ def logged(tmp_path_factory):
         for path in (f"/api/v1/api-keys/{KEY_IN_IT}", f"/p/{KEY_IN_IT}", "/c0d5ecr"):
             server.get(path, server.key)
         server.statuses = {text: status_of(server.raw(text.encode("latin-1"))) for text in MALFORMED}
-        last = server.new_key(server.key, "used last")
+        server.last_key = server.new_key(server.key, "used last")
         with closing(sqlite3.connect(server.data_dir / "pocketbell.db", timeout=PATIENCE_S)) as other:
             other.execute("DROP TABLE notification_day")
-        server.failed = server.send(last, "t1tle5ecret", "b0dy5ecret")
+        server.failed = server.send(server.last_key, "t1tle5ecret", "b0dy5ecret")
         assert server.terminate() == 0
         yield server
 
@@ -394,7 +394,7 @@ def test_no_key_query_link_code_id_or_payload_is_in_the_log_even_at_its_most_tal
     logged,
 ):
     assert {text: status for text, status in logged.statuses.items() if status and status >= 500} == {}
-    secret = rf"5ecr|pl4ce|c0ffee00|{logged.key[16:]}"
+    secret = rf"5ecr|pl4ce|c0ffee00|{logged.key[16:]}|{logged.last_key[16:]}"
     assert [line for line in logged.log.splitlines() if re.search(secret, line, re.IGNORECASE)] == []
     assert [line for line in logged.lines if "sk_test_" in line or "?" in line] == []
 
