@@ -144,7 +144,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(STEPS)
 def test_redis_and_memory_give_the_same_answers(redis, in_redis, in_memory, moved_clock, steps):
