@@ -1,6 +1,7 @@
 """The program as pipx and `uv tool` install it: every file that it needs, and the data in the user's own folder."""
 
 import http.client
+import os
 import shutil
 import subprocess
 import sys
@@ -8,10 +9,11 @@ import tomllib
 
 import pytest
 
+import installed
 from cli import pocketbell
 from config import VERSION
-from tests.support.accounts import OWNER, PASSWORD
 from tests.support.server import NO_FILE, PATIENCE_S, ROOT, free_port, wait_until
+from tests.support.tables import mode
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -62,35 +64,34 @@ def answer(port, path):
         connection.close()
 
 
-def test_the_installed_service_keeps_its_data_at_home_and_commands_find_it_there(program):
+def test_the_installed_program_keeps_its_data_and_settings_at_home(program):
     port = free_port()
-    service = program("serve", PORT=str(port))
+    program.data.mkdir(parents=True, mode=0o700)
+    (program.data / ".env").write_text(f"PORT={port}\n")
+    service = program("serve")
     try:
         wait_until(lambda: answer(port, "/healthz") or service.poll())
         assert {path: answer(port, path) for path in PAGES} == dict.fromkeys(PAGES, 200)
-        made = program("account", "create", OWNER, "--password-stdin").communicate(PASSWORD)
-        assert made == (f"Created the account {OWNER} with the plan starter.\n", "")
     finally:
         service.terminate()
         stdout, _ = service.communicate(timeout=PATIENCE_S)
     assert service.returncode == 0 and f"http://127.0.0.1:{port}/app/setup/" in stdout
-    assert program.data.stat().st_mode & 0o777 == 0o700
     assert {"pocketbell.db", "secret_key"} <= {path.name for path in (program.data / "data").iterdir()}
 
 
-def test_an_installed_program_reads_the_settings_file_in_that_folder(program):
-    program.data.mkdir(parents=True, exist_ok=True)
-    file = program.data / ".env"
-    file.write_text("THREAD=3\n")
-    _, stderr = program("serve").communicate()
-    assert f"{file}, line 1: THREAD is not a setting: did you mean THREADS?" in stderr
-    assert "Traceback" not in stderr
-    file.unlink()
-
-
-def test_without_a_home_the_setting_for_the_folder_is_named(program):
-    _, stderr = program("account", "list", HOME="/dev/null").communicate()
-    assert stderr.startswith("Error: There is no folder for Pocketbell's data: ") and "Set XDG_DATA_HOME." in stderr
+def test_the_folder_for_the_data_is_the_users_own_and_without_a_home_its_setting_is_named(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr("cli.__main__.main", lambda *places: called.append(places))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = os.umask(0o022)  # the service in this process has another
+    installed.main()
+    os.umask(before)
+    assert called == [(ROOT, tmp_path / ".local/share/pocketbell")] and mode(called[0][1]) == 0o700
+    monkeypatch.setenv("HOME", "/dev/null")
+    with pytest.raises(SystemExit, match=r"There is no folder for Pocketbell's data: .* Set XDG_DATA_HOME\.$"):
+        installed.main()
 
 
 # --- the manual page ----------------------------------------------------------------------------------------

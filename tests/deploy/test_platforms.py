@@ -6,17 +6,19 @@ import re
 import subprocess
 import tomllib
 
-import pytest
 import yaml
 
 import app
 import config
+from tests.support.forks import Fork
+from tests.support.rows import each
 from tests.support.server import BIN, NO_FILE, PATIENCE_S, ROOT, free_port, wait_until
 
 APP_JSON = json.loads((ROOT / "app.json").read_text())
 (RENDER,) = yaml.safe_load((ROOT / "render.yaml").read_text())["services"]
 FLY = tomllib.loads((ROOT / "fly.toml").read_text())
 PROCFILE = dict(re.findall(r"^(\w+): (.+)$", (ROOT / "Procfile").read_text(), re.M))
+GUNICORN = "--config gunicorn.conf.py --no-control-socket app:app"  # its arguments
 KNOWN = {variable.name for variable in config.variables()}
 ROUTES = {route.rule for route in app.ROUTES if route.method == "GET"}
 GRACE_S = int(re.search(r"^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text(), re.M)[1])
@@ -60,24 +62,35 @@ def test_fly_builds_the_container_and_keeps_a_machine_running():
     assert [check["path"] for check in service["checks"]] == ["/healthz"]
 
 
-@pytest.mark.parametrize("platform", ["Heroku", "Render"])
+NOTED = """#!/bin/sh
+echo "${0##*/} $*" >>called
+env -0 >environ
+"""  # in the place of our programs: what was called, and with which settings
+
+
+@each("platform", ["Heroku", "Render"])
 def test_the_start_command_of_a_platform_serves_with_what_it_sets_and_prints_the_first_link(platform, tmp_path):
-    """No .venv stands where the platform has the packages; here it does."""
-    port = str(free_port())
-    environ = {**NO_FILE, "PATH": f"{BIN}:{os.environ['PATH']}", "PORT": port, "DATA_DIR": str(tmp_path / "data")}
+    folder, port = tmp_path / platform, str(free_port())
+    folder.mkdir()
+    for name in ("python", "gunicorn", "pocketbell"):
+        (folder / name).write_text(NOTED)
+        (folder / name).chmod(0o755)
+    environ = {**NO_FILE, "PATH": f"{folder}:{os.environ['PATH']}", "PORT": port, "DATA_DIR": str(folder / "data")}
     environ |= {"FIRST_ACCOUNT": "you@example.org", "FORWARDED_ALLOW_IPS": "*", "WEB_CONCURRENCY": "2"}
-    command = PROCFILE["web"]
+    command, address = PROCFILE["web"], f"http://localhost:{port}"
+    called = f"python config.py\ngunicorn {GUNICORN}\n"
     if platform == "Render":
-        command = RENDER["startCommand"]
-        environ |= {"HOST": "0.0.0.0", "WEB_CONCURRENCY": "1", "RENDER_EXTERNAL_URL": "https://bell.onrender.com"}
-    log = tmp_path / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(["bash", "-c", command], cwd=ROOT, env=environ, stdout=out, stderr=out)
+        command, address, called = RENDER["startCommand"], "https://bell.onrender.com", "pocketbell serve\n"
+        environ |= {"HOST": "0.0.0.0", "WEB_CONCURRENCY": "1", "RENDER_EXTERNAL_URL": address}
+    subprocess.run(["bash", "-c", command], cwd=folder, env=environ, check=True)
+    assert (folder / "called").read_text() == called
+    environ = dict(one.split("=", 1) for one in (folder / "environ").read_text().split("\0")[:-1])
+    log = folder / "log"
+    process = Fork([BIN / "gunicorn", *GUNICORN.split()], environ, log, log)
     try:
         wait_until(lambda: "Booting worker" in log.read_text() or process.poll() is not None)
     finally:
         process.terminate()
         assert process.wait(PATIENCE_S) == 0, log.read_text()
-    address = "https://bell.onrender.com" if platform == "Render" else f"http://localhost:{port}"
     assert f"Listening at: http://0.0.0.0:{port} " in log.read_text()
     assert f"\n  {address}/app/setup/" in log.read_text()
