@@ -23,23 +23,24 @@ def device(owner, kind, phone):
     return phone
 
 
-@pytest.mark.parametrize("answer", [(500, ""), (400, "invalid_grant")])
-def test_a_failing_oauth_token_request_is_made_once_and_apns_still_gets_its_push(owner, apns, fcm, answer):
+def test_a_failing_oauth_token_request_is_made_once_and_apns_still_gets_its_push(owner, apns, fcm):
     iphone = device(owner, "apns", apns.phone())
     for _ in range(3):
         device(owner, "fcm", fcm.phone())
-    fcm.oauth_then(*answer)
-    assert owner.send().json["notification"]["status"] == "delivered"
-    assert (len(iphone.messages), fcm.oauth_calls) == (1, 1)
+    for number, answer in enumerate([(500, ""), (400, "invalid_grant")], 1):
+        fcm.oauth_then(*answer)
+        assert owner.send().json["notification"]["status"] == "delivered"
+        assert (len(iphone.messages), fcm.oauth_calls) == (number, number)
 
 
-@pytest.mark.parametrize("expires_in", [10**12, -5, 0, "abc", [1], None, 1e300])
-def test_an_invalid_lifetime_of_an_oauth_token_does_not_stop_pushes(owner, fcm, monkeypatch, expires_in):
+def test_an_invalid_lifetime_of_an_oauth_token_does_not_stop_pushes(service, owner, fcm, monkeypatch):
     phone = device(owner, "fcm", fcm.phone())
-    told = {"expires_in": expires_in}
-    monkeypatch.setattr(fcm_module, "parsed", lambda reply: base.parsed(reply) | told)
-    assert [owner.send().json["notification"]["status"] for _ in range(2)] == ["delivered"] * 2
-    assert (len(phone.messages), fcm.oauth_calls) == (2, 1)
+    for number, expires_in in enumerate([10**12, -5, 0, "abc", [1], None, 1e300], 1):
+        push.configure(service.settings, lambda: "")  # as a process that has no token yet
+        told = {"expires_in": expires_in}
+        monkeypatch.setattr(fcm_module, "parsed", lambda reply, told=told: base.parsed(reply) | told)
+        assert [owner.send().json["notification"]["status"] for _ in range(2)] == ["delivered"] * 2
+        assert (len(phone.messages), fcm.oauth_calls) == (2 * number, number), expires_in
 
 
 def test_nothing_is_sent_when_no_time_is_left_for_an_answer(service, apns, moved_clock, monkeypatch):
@@ -61,8 +62,9 @@ def test_an_exception_while_pushing_counts_as_an_attempt_and_fails_after_a_day(
     device(owner, "apns", apns.phone())
     monkeypatch.setattr(push, "send_all", lambda *_: 1 / 0)
     assert owner.send().json["notification"]["status"] == "pending"
-    for _ in range(30):
-        every(service, moved_clock, 3_600)
+    every(service, moved_clock, 23 * 3_600)
+    assert owner.listed()[0]["status"] == "pending"
+    every(service, moved_clock, 3_600, 2)
     assert owner.listed()[0]["status"] == "failed"
 
 

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from core import storage
+from core import alarms, storage
 from models import Account
 from store import copies, followers
 from store.database import run
@@ -320,8 +320,9 @@ def test_a_disabled_follower_one_with_a_full_backlog_and_one_without_room_are_pa
     assert [one["body"] for one in bob.listed()] == ["first"] and len(owner.listed()) == 4
 
 
-def test_a_follower_without_room_for_another_alarm_gets_one_that_does_not_repeat(owner, bob, service):
-    for number in range(20):
+def test_a_follower_without_room_for_another_alarm_gets_one_that_does_not_repeat(owner, bob, monkeypatch):
+    monkeypatch.setattr(alarms, "MAX_WAITING", 2)
+    for number in range(2):
         bob.post("/notifications/send", {"title": f"{number}", "body": "b", "acknowledge": True})
     owner.post("/notifications/send", {"title": "t", "body": "b", "acknowledge": True})
     assert "acknowledge" not in bob.listed()[0] and "acknowledge" in owner.listed()[0]

@@ -12,6 +12,7 @@ from tests.support.devices import subscribe
 from tests.support.heartbeats import Pinged, told
 from tests.support.holding import digest_of, held, shown, statuses
 from tests.support.mutes import key_id, mute, unmute
+from tests.support.rows import each
 from tests.support.times import HOUR_S, MINUTE_S
 from wire.notification import Content
 
@@ -112,11 +113,11 @@ def test_where_both_apply_it_is_held_and_comes_when_the_hold_ends(service, owner
     assert bodies(browser) == ["a"]
 
 
-@pytest.mark.parametrize("options", [("--frequency", "1h"), ()])
-def test_the_history_is_stronger_than_quiet_hours_and_digests(service, owner, browser, night, passes, options):
-    hook = service.alert(*options)
-    mute(owner, "alert", hook.id, mode="history")
-    assert hook.post({"message": "a"}).json["status"] == "delivered"
+def test_the_history_is_stronger_than_quiet_hours_and_digests(service, owner, browser, night, passes):
+    for options in (("--frequency", "1h"), ()):
+        hook = service.alert(*options)
+        mute(owner, "alert", hook.id, mode="history")
+        assert hook.post({"message": "a"}).json["status"] == "delivered"
     passes(12 * HOUR_S)
     assert browser.pushes == []
 
@@ -136,10 +137,11 @@ def test_it_repeats_on_no_device_that_is_added_later_and_can_be_acknowledged(own
 # --- priorities ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("urgent_passes, of_5", [(True, "delivered"), (False, "held"), (None, "delivered")])
+@each("urgent_passes, of_5", [(True, "delivered"), (False, "held"), (None, "delivered")])
 def test_urgent_passes_unless_said_and_the_least_priority_is_never_held(owner, urgent_passes, of_5):
-    mute(owner, urgentPasses=urgent_passes)
+    muted = mute(owner, urgentPasses=urgent_passes)
     assert [send(owner, priority=number) for number in range(1, 6)] == ["delivered", "held", "held", "held", of_5]
+    unmute(owner, muted)
 
 
 def test_what_passes_the_mute_is_still_held_by_quiet_hours(service, owner, browser, night, works_at):
