@@ -5,8 +5,9 @@ from itertools import pairwise
 import pytest
 
 import push
+from providers.base import Outcome
 from providers.transport import send_all
-from tests.support.outcomes import assert_says, last_error, newest, pass_time, register, send_at_once, sent_status
+from tests.support.outcomes import assert_says, last_error, newest, pass_time, push_at_once, register, sent_status
 
 
 @pytest.fixture
@@ -27,20 +28,22 @@ def phone(apns, owner, moved_clock):
 # --- the provider token -------------------------------------------------------------------------------------
 
 
-def test_a_provider_token_is_renewed_before_it_is_60_minutes_old(owner, phone, apns, moved_clock):
+def test_a_provider_token_is_renewed_before_it_is_60_minutes_old(phones, apns, moved_clock):
     apns.limits_tokens = True
     for _ in range(40):
-        assert sent_status(owner) == "delivered"
+        assert phones.pushed_to("apns").outcome is Outcome.DELIVERED
         moved_clock.advance(300)
     issued = [claims["iat"] for claims in apns.tokens.values()]
     assert all(1200 <= later - earlier <= 3600 for earlier, later in pairwise(issued))
-    assert len(issued) >= 4 and len(phone.pushes) == len(phone.messages) == 40
+    assert len(issued) >= 4 and len(phones.apple.pushes) == len(phones.apple.messages) == 40
 
 
-def test_16_threads_share_one_provider_token(service, apns):
+def test_16_threads_share_one_provider_token_and_make_one_new_one_when_it_has_expired(phones, apns, moved_clock):
     apns.limits_tokens = True
-    assert send_at_once(service, apns, "apns") == ["delivered"] * 16
-    assert (len(apns.tokens), apns.duplicates) == (1, 0)
+    for tokens in (1, 2):
+        assert push_at_once(phones, "apns") == ["delivered"] * 16
+        assert (len(apns.tokens), len(phones.apple.pushes)) == (tokens, 16 * tokens)
+        moved_clock.set_wall(moved_clock.ms + 3 * 3_600_000)
 
 
 def test_an_expired_provider_token_is_renewed_and_the_push_sent_again_within_the_request(
@@ -65,20 +68,11 @@ def test_a_provider_token_expired_twice_is_a_configuration_fault(service, owner,
     assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 4, None)
 
 
-@pytest.mark.parametrize("hours", [-3, 3])
-def test_a_wall_clock_that_was_set_costs_one_new_provider_token(owner, phone, apns, moved_clock, hours):
-    owner.send()
-    moved_clock.set_wall(moved_clock.ms + hours * 3_600_000)
-    assert sent_status(owner) == "delivered"
-    assert (len(phone.messages), len(apns.tokens)) == (2, 2)
-
-
-def test_16_threads_whose_provider_token_expired_make_one_new_one(service, owner, phone, apns, moved_clock):
-    apns.limits_tokens = True
-    owner.send()
-    moved_clock.set_wall(moved_clock.ms + 3 * 3_600_000)
-    assert send_at_once(service, apns, "apns") == ["delivered"] * 16
-    assert (len(apns.tokens), apns.duplicates) == (2, 0)
+def test_a_wall_clock_that_was_set_costs_one_new_provider_token(phones, apns, moved_clock):
+    for tokens, hours in ((1, 3), (2, -6), (3, 0), (3, 0)):
+        assert phones.pushed_to("apns").outcome is Outcome.DELIVERED
+        assert len(apns.tokens) == tokens
+        moved_clock.set_wall(moved_clock.ms + hours * 3_600_000)
 
 
 # --- connections --------------------------------------------------------------------------------------------

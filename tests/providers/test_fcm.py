@@ -1,12 +1,12 @@
-"""FCM and its OAuth, and all providers together: status, retries, what is never shown."""
+"""FCM and its OAuth, and what no provider is to show."""
 
 import json
 
 import pytest
 
-from tests.support.devices import subscribe
 from tests.support.fcm_service import BAD_TOKEN
-from tests.support.outcomes import assert_says, last_error, newest, pass_time, register, send_at_once, sent_status
+from tests.support.outcomes import assert_says, last_error, newest, pass_time, push_at_once, register, sent_status
+from tests.support.rows import each
 
 
 @pytest.fixture
@@ -49,15 +49,14 @@ def test_an_access_token_is_kept_and_renewed_before_its_end(owner, phone, fcm, m
     assert fcm.oauth_calls == 2
 
 
-@pytest.mark.parametrize("cold", [True, False])
-def test_16_threads_at_once_fetch_one_access_token(service, owner, phone, fcm, cold):
-    if not cold:
-        owner.send()
+@each("is_cold", [True, False])
+def test_16_threads_at_once_fetch_one_access_token(phones, fcm, is_cold):
+    if not is_cold:
         fcm.expire()
-    before = fcm.oauth_calls
+    calls, taken = fcm.oauth_calls, len(phones.android.messages)
     fcm.oauth_then(200, after_s=0.05)
-    assert send_at_once(service, fcm, "fcm") == ["delivered"] * 16
-    assert (fcm.oauth_calls - before, fcm.duplicates) == (1, 0)
+    assert push_at_once(phones, "fcm") == ["delivered"] * 16
+    assert (fcm.oauth_calls - calls, len(phones.android.messages) - taken) == (1, 16)
 
 
 def test_an_access_token_that_was_refused_is_renewed_and_the_push_sent_again_within_the_request(owner, phone, fcm):
@@ -84,8 +83,8 @@ def test_access_tokens_that_end_at_once_make_no_loop(owner, phone, fcm):
     assert (len(phone.pushes), phone.messages) == (2, []) and fcm.oauth_calls <= 3
 
 
-@pytest.mark.parametrize(
-    ("status", "error"),
+@each(
+    "status, error",
     [
         (400, "invalid_grant"),
         (401, "invalid_client"),
@@ -99,11 +98,13 @@ def test_access_tokens_that_end_at_once_make_no_loop(owner, phone, fcm):
 def test_without_an_access_token_a_push_is_pending_and_the_device_says_so(
     service, owner, phone, fcm, moved_clock, status, error
 ):
+    moved_clock.advance(fcm.expires_in)  # the token of the row before has ended
+    before = len(phone.pushes)
     fcm.oauth_then(status, error)
-    assert (sent_status(owner), phone.pushes) == ("pending", [])
+    assert (sent_status(owner), len(phone.pushes)) == ("pending", before)
     assert_says(last_error(owner), error, phone.token)
     pass_time(service, moved_clock, 30)
-    assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 1, None)
+    assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", before + 1, None)
 
 
 def test_a_renewal_that_fails_after_a_refusal_leaves_the_push_pending(service, owner, phone, fcm, moved_clock):
@@ -123,65 +124,20 @@ def test_an_oauth_that_ssl_cert_file_does_not_vouch_for_gets_no_assertion(make_s
     assert_says(last_error(caller), "certificate", phone.token)
 
 
-# --- all three together -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def family(service, owner, apns, fcm, push_service, moved_clock):
-    """A phone of each kind, by its kind; the registered devices' ids in `.ids`."""
-    phones = {"apns": apns.phone(), "fcm": fcm.phone()}
-    for kind, phone in phones.items():
-        register(owner, phone, kind)
-    phones["webpush"] = subscribe(owner, push_service)
-    moved_clock.advance(1)
-    return phones
-
-
-def received(phones):
-    return {kind: len(phone.messages) for kind, phone in phones.items()}
-
-
-DIES = {"apns": (410, "Unregistered"), "fcm": (404, "UNREGISTERED"), "webpush": (410,)}
-HAS_A_FAULT = {"apns": (503,), "fcm": (503, "UNAVAILABLE"), "webpush": (503,)}
-IS_MISCONFIGURED = {"apns": (403, "InvalidProviderToken"), "fcm": (403, "SENDER_ID_MISMATCH"), "webpush": (403,)}
-DROPS = {"apns": (0,), "fcm": (0,), "webpush": (0,)}
-
-
-@pytest.mark.parametrize("kind", ["apns", "fcm", "webpush"])
-def test_a_dead_device_does_not_affect_other_kinds(service, owner, family, moved_clock, kind):
-    family[kind].then(*DIES[kind])
-    assert sent_status(owner) == "delivered"
-    assert {one["kind"] for one in owner.get("/devices").json["devices"]} == set(family) - {kind}
-    pass_time(service, moved_clock, 3600)
-    assert received(family) == {"apns": 1, "fcm": 1, "webpush": 1} | {kind: 0}
-
-
-@pytest.mark.parametrize("kind", ["apns", "fcm", "webpush"])
-@pytest.mark.parametrize("fault", [HAS_A_FAULT, IS_MISCONFIGURED, DROPS], ids=["fault", "misconfigured", "drop"])
-def test_a_failing_device_is_retried_alone(service, owner, family, moved_clock, kind, fault):
-    family[kind].then(*fault[kind])
-    assert sent_status(owner) == "delivered"
-    errors = {one["kind"]: one["lastError"] for one in owner.get("/devices").json["devices"]}
-    assert [failing for failing, error in errors.items() if error] == [kind]
-    pass_time(service, moved_clock, 30)
-    assert received(family) == {"apns": 1, "fcm": 1, "webpush": 1}
-    assert sum(len(phone.pushes) for phone in family.values()) == 4
-
-
 # --- what is never shown ------------------------------------------------------------------------------------
 
 
-def secrets_of(apns, fcm, family):
+def secrets_of(apns, fcm, phones):
     account = fcm.service_account()
     keys = [line for pem in (apns.key_pem, account["private_key"]) for line in pem.splitlines() if "-" not in line]
-    phones = [family["apns"].token, family["fcm"].token, *family["webpush"].subscription["keys"].values()]
-    return [*keys, account["private_key_id"], *phones, *apns.tokens, *fcm.access, "title-of-it", "body-of-it"]
+    devices = [phones.apple.token, phones.android.token, *phones.browser.subscription["keys"].values()]
+    return [*keys, account["private_key_id"], *devices, *apns.tokens, *fcm.access, "title-of-it", "body-of-it"]
 
 
 def test_the_most_talkative_log_and_the_answers_hold_no_secret(
-    service, owner, family, apns, fcm, moved_clock, caplog, capfd
+    service, phones, apns, fcm, moved_clock, caplog, capfd
 ):
-    answers = []
+    owner, answers = phones.caller, []
     for stand_in in ("hpack", "h2"):
         caplog.set_level("INFO", logger=stand_in)
     with caplog.at_level("DEBUG"):
@@ -193,9 +149,9 @@ def test_the_most_talkative_log_and_the_answers_hold_no_secret(
             ((503,), (400,), (503,)),
             ((400, "BadDeviceToken"), (403, "SENDER_ID_MISMATCH"), (429,)),
         ]:
-            family["apns"].then(*apple)
-            family["fcm"].then(*google)
-            family["webpush"].then(*browser)
+            phones.apple.then(*apple)
+            phones.android.then(*google)
+            phones.browser.then(*browser)
             answers.append(owner.send("title-of-it", "body-of-it").json["notification"]["status"])
             answers.append(owner.get("/devices").text)
             pass_time(service, moved_clock, 600)
@@ -204,9 +160,9 @@ def test_the_most_talkative_log_and_the_answers_hold_no_secret(
         owner.send("title-of-it", "body-of-it")
         answers.append(owner.get("/devices").text)
         answers.append(service.flask("device", "list", "owner@example.org").output)
-        family["apns"].then(410)
-        family["fcm"].then(400, "INVALID_ARGUMENT", BAD_TOKEN)
+        phones.apple.then(410)
+        phones.android.then(400, "INVALID_ARGUMENT", BAD_TOKEN)
         owner.send("title-of-it", "body-of-it")
     told = "".join([*answers, caplog.text, *capfd.readouterr()])
     assert (len(apns.tokens) >= 1, len(fcm.access) >= 2) == (True, True)
-    assert [secret for secret in secrets_of(apns, fcm, family) if secret in told] == []
+    assert [secret for secret in secrets_of(apns, fcm, phones) if secret in told] == []

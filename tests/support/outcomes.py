@@ -39,31 +39,10 @@ def pass_time(service, moved_clock, seconds):
     service.work()
 
 
-def send_at_once(service, server, kind, threads=16):
-    """The statuses that `threads` threads get, which start together and send for an account with one phone each."""
-    callers = []
-    for number in range(threads):
-        email = service.account(f"{kind}{number}@example.org")
-        callers.append(service.caller(email))
-        register(callers[-1], server.phone(), kind)
-
-    def send():
-        client, headers = service.app.test_client(), {"Authorization": f"Bearer {callers.pop().key}"}
-        answer = client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
-        return answer.json["notification"]["status"]
-
-    return at_once(threads, send)
+def push_at_once(phones, kind, threads=16):
+    """The outcomes that `threads` threads get, which start together and push to this kind of device."""
+    return at_once(threads, lambda: phones.pushed_to(kind).outcome.value)
 
 
 def assert_shortened(shown, body):
     assert shown == body or (shown.endswith("…") and body.startswith(shown[:-1]) and len(shown) > 600)
-
-
-def assert_retried_after(seconds, service, caller, phone, moved_clock):
-    """The first push left the notification pending; a second one delivers it after this time."""
-    assert (newest(caller), len(phone.pushes)) == ("pending", 1)
-    pass_time(service, moved_clock, seconds - 1)
-    assert (newest(caller), len(phone.pushes)) == ("pending", 1)
-    pass_time(service, moved_clock, 1)
-    assert (newest(caller), len(phone.pushes), len(phone.messages)) == ("delivered", 2, 1)
-    assert last_error(caller) is None
