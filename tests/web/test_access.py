@@ -87,11 +87,6 @@ def test_the_scheme_is_case_insensitive(service, owner, scheme):
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
 
 
-def test_413_comes_before_404(small):
-    answer = small.request("POST", "/api/v1/unknown", data=b" " * 2_049)
-    assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
-
-
 # Unknown paths and wrong methods under /api/v1
 
 

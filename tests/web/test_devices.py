@@ -434,20 +434,14 @@ def twenty(owner, monkeypatch):
     return [device_of(register(owner, f"{number:064x}")) for number in range(3)]
 
 
-def test_with_20_devices_the_same_token_is_still_the_same_device(owner, twenty):
+def test_each_of_20_devices_can_be_added_again_and_makes_room_for_another_when_it_is_removed(owner, twenty):
     assert device_of(register(owner, f"{1:064x}")) == twenty[1]
-
-
-def test_removing_a_device_makes_room_for_another(owner, twenty):
     owner.delete(f"/devices/{twenty[0]['id']}")
     device_of(register(owner))
     assert register(owner, "1" * 64).status_code == 400
 
 
-def test_the_20_devices_are_counted_over_all_keys_and_the_command_line(service, owner, twenty):
+def test_the_20_devices_are_counted_per_account_over_all_keys_and_the_command_line(service, owner, pro, twenty):
     assert register(service.caller(name="second")).status_code == 400
     assert service.flask("device", "add", OWNER, "apns", APNS).exit_code == 1
-
-
-def test_the_20_devices_are_counted_per_account(pro, twenty):
     device_of(register(pro))

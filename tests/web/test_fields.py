@@ -69,12 +69,9 @@ def test_all_fields_at_once_are_listed_beside_a_bare_one_as_it_was_answered(owne
     assert owner.listed() == answers[::-1]
 
 
-def test_fields_that_are_null_are_absent(owner, moved_clock):
+def test_fields_and_parts_of_a_button_that_are_null_are_absent(owner, moved_clock):
     nulls = dict.fromkeys(("priority", "url", "tag", "expiresAt", "actions", "acknowledge", "deliverAt"))
     assert sent(owner, **nulls) == bare(moved_clock)
-
-
-def test_a_part_of_a_button_that_is_null_is_absent(owner, moved_clock):
     buttons = [{**OPENS, "answer": None}, {**ANSWERS, "url": None}]
     assert sent(owner, actions=buttons) == bare(moved_clock, actions=[OPENS, ANSWERS])
 
@@ -392,13 +389,10 @@ def test_a_provider_that_asks_for_patience_is_not_asked_after_it(service, owner,
 # --- priority and devices -----------------------------------------------------------------------------------
 
 
-def test_the_least_priority_is_for_the_history_alone(owner, browser):
+def test_the_least_priority_is_for_the_history_alone_and_delivered_when_the_last_device_died(owner, browser):
     assert sent(owner, priority="min")["status"] == "delivered"
     assert detail(owner, sent(owner, priority=1)["id"])["deliveries"] == []
     assert browser.pushes == []
-
-
-def test_the_least_priority_is_delivered_when_the_last_device_died(owner, browser):
     browser.then(410)
     assert sent(owner)["status"] == "failed"
     assert sent(owner, priority=1)["status"] == "delivered"

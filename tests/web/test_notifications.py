@@ -57,14 +57,11 @@ def insert_rows(service, email, titles, created_at):
 # Sending
 
 
-def test_a_title_that_begins_with_the_prefix_gets_it_once_more(owner):
-    assert owner.send("MCP - x").json["notification"]["title"] == "MCP - MCP - x"
-
-
 @each(
     "title, body",
     [
         ("t", "b"),
+        ("MCP - x", "b"),
         ("t" * 1_000, "b"),
         ("t", "b" * 10_000),
         ("😀" * 1_000, "😀" * 10_000),
@@ -75,7 +72,7 @@ def test_a_title_that_begins_with_the_prefix_gets_it_once_more(owner):
         ("שלום עולם", "e\u0301 is not é"),
     ],
 )
-def test_title_and_body_are_stored_as_submitted_up_to_their_lengths(owner, title, body):
+def test_title_and_body_are_stored_as_submitted_up_to_their_lengths_behind_the_prefix(owner, title, body):
     sent = owner.send(title, body).json["notification"]
     assert (sent["title"], sent["body"]) == (f"MCP - {title}", body)
     assert owner.listed("?limit=1") == [sent]
@@ -286,14 +283,10 @@ def test_patterns_quotes_and_operators_mean_themselves_in_a_search(new_owner, se
 
 
 @each("character", ["x", "é", "😀"])
-def test_a_search_of_200_characters_is_taken(owner, character):
+def test_a_search_has_at_most_200_characters(owner, character):
     owner.send("t", character * 200)
     owner.send("t", character * 199)
     assert len(walk(owner, search=character * 200)) == 1
-
-
-@each("character", ["x", "é", "😀"])
-def test_a_search_above_200_characters_is_refused(owner, character):
     refusal(owner.get(f"/notifications?search={quote(character * 201)}"))
 
 

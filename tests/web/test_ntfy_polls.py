@@ -24,18 +24,15 @@ def sent(owner, *bodies, **more):
 # --- the topic ----------------------------------------------------------------------------------------------
 
 
-def test_a_device_is_answered_with_its_topic_once(owner):
+def test_each_device_is_answered_once_with_a_topic_of_its_own(owner):
     answer = owner.post("/devices", {"kind": "ntfy", "name": "Pixel", "minPriority": "high"})
     assert answer.status_code == 201
     device = answer.json["device"]
     assert TOPIC.fullmatch(device.pop("topic"))
     assert device == owner.get("/devices").json["devices"][0]
     assert (device["kind"], device["name"], device["minPriority"]) == ("ntfy", "Pixel", 4)
-
-
-def test_each_device_has_a_topic_of_its_own(owner):
     assert len({add_phone(owner).topic for _ in range(3)}) == 3
-    assert {device["name"] for device in owner.get("/devices").json["devices"]} == {"ntfy app"}
+    assert {device["name"] for device in owner.get("/devices").json["devices"]} == {"Pixel", "ntfy app"}
 
 
 def test_the_topic_itself_is_not_kept(owner, android, service):
@@ -43,10 +40,13 @@ def test_the_topic_itself_is_not_kept(owner, android, service):
     assert android.topic.encode() not in files
 
 
-def test_auth_knows_the_topic(android):
+def test_auth_knows_the_topic_until_the_device_is_removed(owner, android):
     answer = android.get("auth")
     assert (answer.status_code, answer.json) == (200, {"success": True})
     assert answer.headers["Cache-Control"] == "no-store"
+    sent(owner, "one")
+    assert owner.delete(f"/devices/{android.id}").status_code == 200
+    assert android.get("auth").json == android.get("json?poll=1").json == FORBIDDEN
 
 
 @each("path", ["auth", "json?poll=1", "json", "sse?poll=1", "raw?poll=1"])
@@ -71,13 +71,6 @@ def test_a_wrong_key_is_a_401_and_counts_as_a_guess(service, few):
     answers = [service.client.get("/backups/auth", headers=wrong) for _ in range(7)]
     assert answers[0].json == {"code": 40101, "http": 401, "error": "unauthorized"}
     assert [answer.status_code for answer in answers] == [401] * 6 + [429]
-
-
-def test_a_removed_device_is_forbidden(owner, android):
-    sent(owner, "one")
-    assert owner.delete(f"/devices/{android.id}").status_code == 200
-    assert android.get("auth").json == FORBIDDEN
-    assert android.get("json?poll=1").json == FORBIDDEN
 
 
 def test_unknown_topics_are_counted_against_their_sender(android, moved_clock):

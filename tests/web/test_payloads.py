@@ -11,7 +11,6 @@ import pytest
 from tests.support.payloads import EXPECTED, FOLDER
 from tests.support.rows import each
 from tests.support.service import Hook
-from tests.support.tables import alter
 
 if not FOLDER.is_dir():
     pytest.skip(f"no payloads in {FOLDER}", allow_module_level=True)
@@ -37,17 +36,10 @@ def request_head(body):
     return method, target, {name: value for name, value in headers.items() if name.lower() == "content-type"}
 
 
-@pytest.fixture
-def hook(service, owner, moved_clock):
-    """A function that makes an alert with these fields, when nothing of another one is left."""
-
-    def make(**fields):
-        moved_clock.advance(61)  # a limit is for a minute
-        alter(service, "DELETE FROM notification")
-        made = owner.post("/alerts", {"name": ALERT, **fields})
-        return Hook(service, None, made.json["alert"]["url"])
-
-    return make
+def alert_of(owner, **fields):
+    """An alert of an owner who has no other."""
+    made = owner.post("/alerts", {"name": ALERT, **fields})
+    return Hook(owner.service, None, made.json["alert"]["url"])
 
 
 def assert_rendered(owner, answer, title, body):
@@ -64,30 +56,30 @@ def assert_rendered(owner, answer, title, body):
 
 
 @each("name", EXPECTED)
-def test_a_senders_json_fills_the_templates_a_user_would_write(owner, hook, name):
-    expected = EXPECTED[name]
+def test_a_senders_json_fills_the_templates_a_user_would_write(new_owner, name):
+    expected, (_, owner) = EXPECTED[name], new_owner()
     data = (FOLDER / "json" / f"{name}.json").read_bytes()
-    made = hook(title=expected["title_template"], body=expected["body_template"])
-    answer = made.post(data=data, headers={"Content-Type": "application/json"})
+    hook = alert_of(owner, title=expected["title_template"], body=expected["body_template"])
+    answer = hook.post(data=data, headers={"Content-Type": "application/json"})
     assert_rendered(owner, answer, expected["expected_title"], expected["expected_body"])
 
 
 @each("row", table(FOLDER / "form-payload" / "manifest.tsv"))
-def test_a_senders_form_with_the_field_payload_fills_the_templates(owner, hook, row):
-    body = FOLDER / "form-payload" / row["file"]
-    made = hook(title=row["title_template"], body=row["body_template"])
-    answer = made.post(data=body.read_bytes(), headers=request_head(body)[2])
+def test_a_senders_form_with_the_field_payload_fills_the_templates(new_owner, row):
+    body, (_, owner) = FOLDER / "form-payload" / row["file"], new_owner()
+    hook = alert_of(owner, title=row["title_template"], body=row["body_template"])
+    answer = hook.post(data=body.read_bytes(), headers=request_head(body)[2])
     expected_body = row["expected_body"].replace("\\r", "\r").replace("\\n", "\n")
     assert_rendered(owner, answer, row["expected_title"], expected_body)
 
 
 @each("row", table(FOLDER / "other-bodies" / "manifest.tsv"))
-def test_other_bodies_of_real_senders_become_events_or_are_refused(service, owner, hook, row):
+def test_other_bodies_of_real_senders_become_events_or_are_refused(service, new_owner, row):
     body, status = FOLDER / "other-bodies" / row["file"], int(row["expected_status"].split()[0])
-    method, target, headers = request_head(body)
+    (_, owner), (method, target, headers) = new_owner(), request_head(body)
     query = target.partition("?")[2] if "query" in row["why"] else ""  # another one belongs to the user's own address
     answer = service.client.open(
-        f"/p/{hook().code}?{query}", method=method, data=body.read_bytes() or None, headers=headers
+        f"/p/{alert_of(owner).code}?{query}", method=method, data=body.read_bytes() or None, headers=headers
     )
     assert answer.status_code == status
     if status == 200:

@@ -210,16 +210,11 @@ def test_an_event_is_not_answered_with_a_page(service, hook):
 WRONG_BODIES = [b"{not JSON", b"[", b"", b" " * 1_100_000]
 
 
-@each("path", ["abcdef", "/abc", UNKNOWN])
-def test_404_comes_before_errors_of_the_body(service, path):
-    for data in WRONG_BODIES:
-        assert answered(ask(service, path, data=data)) == (404, error(404, "NOT_FOUND"))
-
-
-def test_404_comes_before_the_global_cap(capped):
+def test_404_comes_before_the_global_cap_and_errors_of_the_body(capped):
     assert burst(capped, 4) == [400, 400, 400, 429]
-    for path in ("abcdef", UNKNOWN):
-        assert answered(ask(capped.service, path)) == (404, error(404, "NOT_FOUND"))
+    for path in ("abcdef", "/abc", UNKNOWN):
+        for data in (b"{}", *WRONG_BODIES):
+            assert answered(ask(capped.service, path, data=data)) == (404, error(404, "NOT_FOUND")), path
 
 
 def test_the_sender_comes_before_inactive_and_the_body(service, hook, few):
