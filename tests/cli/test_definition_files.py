@@ -339,7 +339,7 @@ number = itertools.count()
 
 
 @given(ACCOUNTS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 def test_what_is_exported_changes_nothing_there_and_makes_another_account_the_same(service, drawn):
     one, other = (accounts.find_account(service.account(f"{next(number)}@example.org")) for _ in range(2))
     now = clock.now_ms()

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from flask.cli import ScriptInfo
 
 import cli
 from cli.__main__ import _installed
@@ -54,12 +56,6 @@ def owned_here(owned, service):
 
 
 # --- the script ---------------------------------------------------------------------------------------------
-
-
-def test_version_is_printed_wherever_it_is_asked_for_and_without_a_database(tmp_path):
-    asked = called(ROOT / "pocketbell", "--version", cwd=tmp_path, DATA_DIR=str(tmp_path / "none"))
-    assert (asked.returncode, asked.stdout) == (0, f"Pocketbell {VERSION}\n")
-    assert not (tmp_path / "none").exists()
 
 
 def test_the_script_passes_every_argument_on_as_it_is(project):
@@ -129,32 +125,40 @@ def test_the_script_explains_a_failed_installation(project):
 # --- the program, in a process of its own -------------------------------------------------------------------
 
 
-def test_the_help_is_about_pocketbell_alone_whatever_the_settings_are(tmp_path):
-    done = called(sys.executable, ROOT / "cli/__main__.py", "--help", cwd=tmp_path, THREADS="many", FLASK_APP="none")
-    assert done.stdout.startswith("Usage: pocketbell [OPTIONS] COMMAND [ARGS]...")
-    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
-    named = {line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()}
-    assert named == set(cli.pocketbell.commands) and "flask" not in done.stdout.lower()
-
-
 def test_relative_settings_start_at_the_project_and_a_named_file_where_it_is_called(service, tmp_path):
     service.account(OWNER)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     data_dir = os.path.relpath(service.data_dir, ROOT)
-    program = (sys.executable, ROOT / "cli/__main__.py", "backup", "copy.db")
-    done = called(*program, cwd=elsewhere, DATA_DIR=data_dir)
+    done = called(ROOT / "pocketbell", "backup", "copy.db", cwd=elsewhere, DATA_DIR=data_dir)
     assert done.stdout.startswith(f"Wrote {elsewhere}/copy.db (") and done.stderr == ""
     assert [path.name for path in elsewhere.iterdir()] == ["copy.db"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_help_that_cannot_be_written_is_an_error_in_one_line():
-    done = called("sh", "-c", f"{sys.executable} {ROOT}/cli/__main__.py --help >/dev/full")
+def test_a_help_that_cannot_be_written_is_an_error_in_one_line_whatever_the_settings_are():
+    command = f"{sys.executable} {ROOT}/cli/__main__.py --help >/dev/full"
+    done = called("sh", "-c", command, THREADS="many", FLASK_APP="none")
     assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
 
 
 # --- the program, in this process ---------------------------------------------------------------------------
+
+
+def without_application(*args):
+    """What the program prints, which must not make the application: its settings may be wrong."""
+    info = ScriptInfo(create_app=pytest.fail)
+    result = CliRunner().invoke(cli.pocketbell, args, obj=info, prog_name="pocketbell")
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def test_the_version_and_a_help_about_pocketbell_alone_are_printed_without_settings_or_a_database():
+    assert without_application("--version") == f"Pocketbell {VERSION}\n"
+    shown = without_application("--help")
+    assert shown.startswith("Usage: pocketbell [OPTIONS] COMMAND [ARGS]...")
+    named = {line.split()[0] for line in shown.split("Commands:\n")[1].splitlines()}
+    assert named == set(cli.pocketbell.commands) and "flask" not in shown.lower()
 
 
 def test_a_missing_package_asks_to_run_make():
