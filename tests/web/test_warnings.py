@@ -13,8 +13,8 @@ from wire.unknown_fields import MAX_WARNINGS, warnings
         ("prioritiy", "priority"), ("Priority", "priority"), ("priorty", "priority"), ("piroirty", "priority"),
         ("deliver_at", "deliverAt"), ("expiresat", "expiresAt"), ("acknowledged", "acknowledge"), ("titel", "title"),
         ("titels", "title"), ("tga", "tag"), ("tags", "tag"), ("uri", "url"), ("boddy", "body"), ("bdoy", "body"),
-        ("prrioritty", "priority"), ("prio", None), ("ttle1s", None), ("tagss", None), ("ody2", None), ("u", None), ("ur", None),
-        ("message", None), ("", None), ("x" * 1_000, None),
+        ("prrioritty", "priority"), ("prio", None), ("ttle1s", None), ("tagss", None), ("ody2", None), ("u", None),
+        ("ur", None), ("message", None), ("", None), ("x" * 1_000, None),
     ],
 )  # fmt: skip
 def test_a_field_one_or_two_letters_from_a_known_one_is_told_of(sent, field):
