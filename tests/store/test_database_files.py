@@ -4,19 +4,18 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from store import database, sqlite
 from tests.support.accounts import OWNER
+from tests.support.forks import Fork
 from tests.support.postgresql import sqlite_only
-from tests.support.server import NO_FILE, ROOT
+from tests.support.server import NO_FILE, PATIENCE_S, ROOT
 from tests.support.tables import look, mode, version
 
 pytestmark = sqlite_only
@@ -43,8 +42,9 @@ def test_a_backup_is_its_owners_alone_whatever_the_umask(opened, tmp_path):
 
 def test_a_process_with_a_wide_umask_makes_narrow_files(tmp_path):
     env = {**NO_FILE, "DATA_DIR": str(tmp_path / "data")}
-    command = [Path(sys.executable).with_name("flask"), "account", "create", OWNER]
-    subprocess.run(command, env=env, cwd=ROOT, umask=0, check=True, capture_output=True, timeout=30)
+    output = tmp_path / "output"
+    created = Fork(["flask", "account", "create", OWNER], env, output, output, before=partial(os.umask, 0))
+    assert created.wait(PATIENCE_S) == 0, output.read_text()
     modes = {mode(path) for path in (tmp_path / "data").iterdir()}
     assert (mode(tmp_path / "data"), modes) == (0o700, {0o600})
 
