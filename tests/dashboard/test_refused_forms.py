@@ -43,9 +43,7 @@ ROWS = [
     (NEW_DEVICE, "token-token", {"kind": "apns", "token": "no"}, "hexadecimal"),
     (NEW_DEVICE, "token-token", {"kind": "apns", "token": ""}, "Enter a token."),
     (NEW_DEVICE, "token-token", {"kind": "fcm", "token": "two words"}, "visible ASCII"),
-    (NEW_DEVICE, "token-token", {"kind": "fcm", "token": "x" * 4_097}, "visible ASCII"),
     (NEW_DEVICE, "token-name", {"kind": "fcm", "token": "t", "name": "x" * 101}, "at most 100 characters"),
-    (NEW_DEVICE, "token-name", {"kind": "fcm", "token": "t", "name": "\0"}, "Name is not valid text."),
     (NEW_DEVICE, "token-kind", {"kind": ""}, "Enter a kind."),
     (NEW_DEVICE, "token-kind", {"kind": "pigeon"}, "Kind must be apns, email"),
     (NEW_DEVICE, "token-name", {"kind": "webpush", "token": "t"}, "Subscription must be an object"),
@@ -95,20 +93,22 @@ ROWS = [
 
 
 @pytest.fixture
-def before(forms):
-    return everything()
+def unchanged(forms):
+    before = everything()
+    yield
+    assert everything() == before
 
 
 @each("rule, field, wrong, sentence", ROWS)
 def test_what_is_wrong_in_a_form_is_said_on_top_and_beside_its_field_and_changes_nothing(
-    forms, before, rule, field, wrong, sentence
+    forms, unchanged, rule, field, wrong, sentence
 ):
     sent = wrong if "silent" in wrong else forms.content(rule) | wrong
     answer = forms.post(rule, sent)
     assert answer.status_code == 422, answer.text
     page, place = Page(answer.text), re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], field)
     (said,) = page.said("alert")
-    assert sentence in said and said.endswith(".") and everything() == before
+    assert sentence in said and said.endswith(".")
     marked = [one for one in page.elements if one.attributes.get("aria-invalid")]
     assert [one.attributes["id"] for one in marked] == [place] * bool(field)
     assert page.texts_of("p", id=f"{place}-problem") == [said] * bool(field)

@@ -83,8 +83,9 @@ OF_STRANGERS = rate_limits.TRIES_OF_STRANGERS
 
 @pytest.fixture
 def few(monkeypatch):
-    """Strangers have 20 attempts together: where the number is not the rule, a hundred would take long."""
-    monkeypatch.setattr(rate_limits, "TRIES_OF_STRANGERS", rate_limits.Quota("sign-in-password", 20, 15))
+    """A sender has 3 attempts, strangers together 6: where the number is not the rule, a hundred would take long."""
+    monkeypatch.setattr(rate_limits, "SIGN_IN_TRIES", rate_limits.Quota("sign-in", 3, 15))
+    monkeypatch.setattr(rate_limits, "TRIES_OF_STRANGERS", rate_limits.Quota("sign-in-password", 6, 15))
 
 
 def from_address(service, address):
@@ -101,7 +102,7 @@ def test_the_addresses_of_one_ipv6_network_are_one_sender(service):
 def test_a_browser_that_was_signed_in_before_is_not_locked_out_by_strangers_however_many(service, owner, few):
     owner.post("/app/logout")
     for number in range(3):
-        use_up_tries(from_address(service, f"203.0.113.{number}"))
+        use_up_tries(from_address(service, f"203.0.113.{number}"), count=3)
     assert from_address(service, "198.51.100.1").sign_in().status_code == 429
     assert owner.sign_in().status_code == 303
 
@@ -126,7 +127,7 @@ def test_a_new_password_resets_all_counts_of_attempts(service, owner, few):
     """Otherwise a new password would not help an owner who is locked out."""
     owner.post("/app/logout")
     for visitor in (owner, *(from_address(service, f"203.0.113.{number}") for number in range(2))):
-        use_up_tries(visitor)
+        use_up_tries(visitor, count=3)
     service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     late = from_address(service, "198.51.100.1")
     assert [visitor.sign_in(password="another password").status_code for visitor in (owner, late)] == [303, 303]
@@ -168,8 +169,8 @@ def test_one_sender_has_thirty_attempts_over_all_addresses_in_15_minutes(service
 def test_strangers_together_have_a_hundred_attempts_for_one_address(service, moved_clock, few):
     assert (OF_STRANGERS.amount, OF_STRANGERS.length_s) == (100, 15 * 60)
     make_account(service)
-    tries = [use_up_tries(from_address(service, f"203.0.113.{number}")) for number in range(2)]
-    assert tries == [[422] * 10] * 2
+    tries = [use_up_tries(from_address(service, f"203.0.113.{number}"), count=3) for number in range(2)]
+    assert tries == [[422] * 3] * 2
     stranger = from_address(service, "198.51.100.1")
     assert stranger.sign_in().status_code == 429
     assert stranger.sign_in(OTHER, "x").status_code == 422
@@ -215,7 +216,7 @@ def test_tries_at_the_same_time_are_no_more_than_ten(service, monkeypatch):
 def test_a_link_of_the_command_line_works_regardless_of_attempts_by_strangers(service, few):
     make_account(service)
     for number in range(2):
-        use_up_tries(from_address(service, f"203.0.113.{number}"))
+        use_up_tries(from_address(service, f"203.0.113.{number}"), count=3)
     phone = Visitor(service)
     assert phone.sign_in().status_code == 429
     link = (
