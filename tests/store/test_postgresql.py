@@ -29,7 +29,16 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def opened(engine):
-    """A database with all tables, opened."""
+    """A database with all tables and no rows, opened."""
+    url = ServerUrl(servers.own_database(), 4)
+    servers.empty()
+    database.open_database(url)
+    return url
+
+
+@pytest.fixture
+def opened_anew(engine):
+    """A new one, for a test after which no other could use it."""
     url = ServerUrl(servers.new_database_with_tables(f"opened_{os.getpid()}_{next(_numbers)}"), 4)
     database.open_database(url)
     return url
@@ -106,16 +115,16 @@ def test_several_that_start_on_an_empty_database_make_its_tables_once(url, engin
         started.result()
 
 
-def test_an_older_schema_is_upgraded_by_the_steps_that_it_lacks(opened, tmp_path):
+def test_an_older_schema_is_upgraded_by_the_steps_that_it_lacks(opened_anew, tmp_path):
     newest = database.SCHEMA_VERSION
     (tmp_path / f"{newest + 1:04}_more.sql").write_text("-- it's more\nCREATE TABLE more (n INTEGER, t TEXT) STRICT;")
     (tmp_path / f"{newest + 2:04}_most.sql").write_text("ALTER TABLE more ADD COLUMN m REAL NOT NULL DEFAULT 1;")
-    database.open_database(opened, tmp_path, newest + 2)
+    database.open_database(opened_anew, tmp_path, newest + 2)
     with transaction(EVERYBODY):
         run("INSERT INTO more (n, t) VALUES (?, ?)", (2**62, "a%b"))
     assert run("SELECT n, t, m FROM more").fetchall() == [(2**62, "a%b", 1.0)]
     with pytest.raises(DatabaseRefused, match=f"has schema {newest + 2}, made by a newer Pocketbell"):
-        database.open_database(opened)
+        database.open_database(opened_anew)
 
 
 def test_a_database_with_tables_of_another_program_is_refused(url):
@@ -215,7 +224,7 @@ def plan(statement, values):
 
 
 @pytest.mark.parametrize("is_analyzed", [False, True], ids=["new table", "analyzed"])
-def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_none(opened, is_analyzed):
+def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_none(opened_anew, is_analyzed):
     values = {"account": 1, "alert_seq": 1, "since": 0, "begin": 0, "after": 0}
     values |= {"before": 2**62, "until": 2**62, "limit": 51, "rows": 51}
     seq = "CASE WHEN n % 100 = 0 THEN 1 ELSE 2 + n % 20 END"  # of the account, and of the alert: the first has few
@@ -346,11 +355,11 @@ def test_the_version_changes_with_each_commit_and_not_without(opened):
 # --- a server that goes away --------------------------------------------------------------------------------
 
 
-def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened):
+def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened_anew):
     for work in (names, server_notes.try_writing):
         for read in [in_thread(names) for _ in range(4)]:
             read.result()
-        servers.end_connections(opened)
+        servers.end_connections(opened_anew)
         work()
     assert database.answers()
 
@@ -503,10 +512,10 @@ def test_a_parts_later_statements_fail_or_go_with_the_part(opened):
     assert names() == ["a", "c"]
 
 
-def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(opened):
+def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(opened_anew):
     for work in (names, lambda: None):
         run("SELECT 1")
-        servers.end_connections(opened)
+        servers.end_connections(opened_anew)
         with transaction(EVERYBODY, lazy=True):
             run("DELETE FROM server_key")
             put_later("a")
@@ -515,10 +524,10 @@ def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(open
 
 
 @pytest.mark.parametrize("work", [lambda: put("b"), lambda: put_later("b"), lambda: None])
-def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(opened, work):
+def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(opened_anew, work):
     with pytest.raises(WriteFailed), transaction(EVERYBODY, lazy=True):
         put("a")
-        servers.end_connections(opened)
+        servers.end_connections(opened_anew)
         work()
     assert names() == [] and not database.answers()
     with transaction(EVERYBODY):
