@@ -524,7 +524,7 @@ def test_fifty_requests_sent_at_once_are_answered_in_their_order(server):
 
 
 def test_sends_of_one_client_and_of_many_are_answered_in_their_order_each_once_it_is_stored(server):
-    key, many = server.owner_key(), 20
+    key, many = server.owner_key(), 10
     body = b'{"title":"a","body":"b"}'
     head = f"POST /api/v1/notifications/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
     send = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
@@ -579,7 +579,7 @@ def test_a_client_that_asks_whether_to_go_on_is_told_so(server):
 
 
 def test_clients_that_leave_in_the_middle_of_an_answer_leave_no_fault_in_the_log(server):
-    for _ in range(6):
+    for _ in range(3):
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.sendall(b"GET /app/static/app.css HTTP/1.1\r\nHost: x\r\n\r\n" * 20)

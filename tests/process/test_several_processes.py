@@ -9,7 +9,7 @@ import pytest
 from process import clock
 from store.engine import ServerUrl
 from tests.support import postgresql
-from tests.support.accounts import OTHER, OWNER
+from tests.support.accounts import OTHER
 from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import BIN, bearer, finished, in_threads, join, serving, wait_until
 from tests.support.service import METRICS_TOKEN
@@ -21,9 +21,7 @@ def two_workers(redis_server, tmp_path_factory):
     url = postgresql.new_database(f"{data.name}_{os.getpid()}")
     environ = {"DATABASE_URL": url, "REDIS_URL": redis_server.url, "WEB_CONCURRENCY": "2"}
     with serving(data / "data", METRICS_TOKEN=METRICS_TOKEN, **environ) as server:
-        server.wait_until_ready().flask("account", "create", OWNER)
-        server.key, server.allowed = server.flask("key", "create", OWNER, "test").strip(), 0
-        server.asked = 0
+        server.key, server.allowed, server.asked = server.wait_until_ready().owner_key("starter"), 0, 0
         server.database = ServerUrl(url, 1)
         yield server
 
@@ -76,9 +74,8 @@ def counted(server, line):
 
 
 def test_waits_and_streams_in_either_process_end_with_their_key_or_account(two_workers):
-    two_workers.flask("account", "create", OTHER)
     keys, ended = {name: two_workers.new_key(two_workers.key, name) for name in ("expires", "revoked")}, []
-    keys["disabled"] = two_workers.flask("key", "create", OTHER, "test").strip()
+    keys["disabled"] = two_workers.owner_key(email=OTHER)
     sent = {key: json.loads(two_workers.send(key).text)["notification"]["id"] for key in keys.values()}
     auth = [base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode() for key in keys.values()]
     streams = [Listener(two_workers, "backups", f"none&auth={one}") for one in auth * 3]
@@ -104,7 +101,7 @@ def test_waits_and_streams_in_either_process_end_with_their_key_or_account(two_w
 
 
 def test_administrators_who_unmake_each_other_in_two_processes_leave_one(two_workers):
-    two_workers.flask("account", "create", "second@example.org")
+    two_workers.owner_key(email="second@example.org")
     statuses = []
 
     def unmake(number):

@@ -150,7 +150,8 @@ class Server:
         """Open the database in this process for the length of the block, beside the service, as a command would."""
         from store import database
 
-        database.open_database(self.data_dir / "pocketbell.db")
+        url = self.environ.get("DATABASE_URL")
+        database.open_database(database.ServerUrl(url, 1) if url else self.data_dir / "pocketbell.db")
         try:
             yield
         finally:
@@ -162,9 +163,9 @@ class Server:
         from process import clock
         from store.database import EVERYBODY, transaction
 
-        with self.beside(), transaction(EVERYBODY):
-            account = accounts.create_account(email, plan, "UTC", clock.now_ms(), hashed)
         with self.beside():
+            with transaction(EVERYBODY):
+                account = accounts.create_account(email, plan, "UTC", clock.now_ms(), hashed)
             return accounts.create_key(account.seq, "test", clock.now_ms())[1]
 
     def new_key(self, key, name="another"):
