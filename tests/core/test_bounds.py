@@ -15,6 +15,7 @@ from tests.support.accounts import account_set
 from tests.support.alarms import every
 from tests.support.devices import subscribe
 from tests.support.memory import open_service
+from tests.support.rows import each
 from tests.support.tables import query
 from tests.support.times import DAY_MS, DAY_S
 
@@ -430,7 +431,7 @@ def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_ti
     assert query(service, "SELECT last_used_at FROM api_key") == [(2_000,)]
 
 
-@pytest.mark.parametrize("source", ["send", "event", "retry"])
+@each("source", ["retry", "send", "event"])
 def test_a_push_under_way_is_leased_for_its_maximum_duration(
     service, owner, push_service, moved_clock, source, monkeypatch
 ):

@@ -191,7 +191,7 @@ def test_a_fallback_waits_for_the_ntfy_app_to_fetch(service, owner, receiver, ho
     assert len(receiver.got) == 1
 
 
-@pytest.mark.parametrize("end", ["acknowledged", "replaced", "deleted", "expired", "answered", "removed"])
+@each("end", ["acknowledged", "replaced", "deleted", "expired", "answered", "removed"])
 def test_a_fallback_gets_nothing_that_has_ended_meanwhile(
     service, owner, receiver, hook, push_service, moved_clock, end
 ):
@@ -216,9 +216,11 @@ def test_a_fallback_gets_nothing_that_has_ended_meanwhile(
         owner.delete(f"/devices/{made['id']}")
     elif end == "answered":
         with database.transaction(1):
-            database.run("INSERT INTO answer (notification_seq, position, answered_at) VALUES (1, 0, 1)")
+            find = "SELECT seq, 0, 1 FROM notification WHERE id = ?"
+            database.run(f"INSERT INTO answer (notification_seq, position, answered_at) {find}", (sent["id"],))
     pass_time(service, moved_clock, 301)
     assert not receiver.got and waiting() == 0
+    owner.delete(f"/devices/{phone.id}")
 
 
 def test_a_repeat_goes_again_to_what_gets_everything_and_to_no_fallback(
@@ -306,7 +308,7 @@ def test_a_crash_before_the_decision_is_written_loses_nothing_and_doubles_nothin
 # Changing
 
 
-@pytest.mark.parametrize(
+@each(
     "changes, role, after_s",
     [
         ({"role": "always"}, "always", None),
@@ -320,6 +322,7 @@ def test_the_role_can_be_changed(owner, hook, changes, role, after_s):
     made = hook()
     changed = owner.patch(f"/devices/{made['id']}", changes).json["device"]
     assert (changed["role"], changed["afterS"]) == (role, after_s)
+    owner.delete(f"/devices/{made['id']}")
 
 
 @each(

@@ -228,7 +228,7 @@ def test_a_followers_mute_and_least_priority_are_his_own(service, owner, hook, b
     assert bodies(phone) == ["high"]
 
 
-@pytest.mark.parametrize("by", ["REST", "command line"])
+@each("by", ["REST", "command line"])
 def test_a_follower_mutes_what_he_follows_for_himself_alone(service, owner, hook, bob, phone, by):
     if by == "REST":
         muted = mute(bob, "alert", followed_id(bob))
@@ -242,7 +242,7 @@ def test_a_follower_mutes_what_he_follows_for_himself_alone(service, owner, hook
     assert service.flask("unmute", BOB, "alert:Backups").stdout == "Ended 1 mute of alert:Backups.\n"
 
 
-@pytest.mark.parametrize("how", ["scheduled", "snoozed", "snoozed event"])
+@each("how", ["scheduled", "snoozed", "snoozed event"])
 def test_a_mute_of_what_he_follows_holds_what_is_scheduled_or_was_snoozed(
     owner, hook, bob, phone, passes, moved_clock, how
 ):

@@ -4,7 +4,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import runs
@@ -30,6 +30,7 @@ OTHERS = {
 kinds = st.tuples(
     st.sampled_from(["a", "b"]), st.sampled_from([3, 5]), st.sampled_from([1, 2]), st.sampled_from([0, 0, 0, 1])
 )
+some = settings(max_examples=40, deadline=None)
 histories = st.lists(st.tuples(kinds, st.sampled_from([0, 0, 0, HOUR_MS, 7 * HOUR_MS])), max_size=40)
 
 
@@ -47,6 +48,7 @@ def flat(some):
     return [one for run in some for one in run]
 
 
+@some
 @given(histories)
 def test_consecutive_alike_notifications_are_one_run_and_no_others_are(drawn):
     found = grouped(outlines_of(drawn), ZONE)
@@ -101,6 +103,7 @@ class Stored:
             span = span._replace(after=page.last) if span.is_upward else span._replace(before=page.last)
 
 
+@some
 @given(histories, st.integers(1, 5), st.integers(1, 12))
 def test_joined_pages_equal_the_history(drawn, limit, budget):
     history = outlines_of(drawn)
@@ -112,6 +115,7 @@ def test_joined_pages_equal_the_history(drawn, limit, budget):
     assert flat(flat(reversed(up))) == history
 
 
+@some
 @given(histories, st.integers(1, 5))
 def test_a_page_splits_only_very_long_runs(drawn, limit):
     history = outlines_of(drawn)

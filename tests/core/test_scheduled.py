@@ -52,7 +52,7 @@ def test_releasing_a_scheduled_notification_wakes_the_retries(service, owner, la
     assert owner.listed()[0]["status"] == "pending"
 
 
-@pytest.mark.parametrize("priority, pushed", [(1, 0), (2, 0), (4, 1)])
+@each("priority, pushed", [(1, 0), (2, 0), (4, 1)])
 def test_a_scheduled_notification_goes_to_devices_by_its_priority(
     service, owner, browser, passes, moved_clock, priority, pushed
 ):

@@ -86,12 +86,13 @@ def test_a_digest_counts_with_what_it_says_now(service, owner, browser, night, m
 
 
 @pytest.fixture
-def full(make_service, moved_clock):
-    """A service whose accounts may store 1 MB, with one that has stored more."""
+def full(make_service, moved_clock, monkeypatch):
+    """A service whose accounts may store 1 MB, here of 100,000 bytes, with one that has stored nearly that."""
+    monkeypatch.setattr(storage, "MEGABYTE", 100_000)
     service = make_service(ACCOUNT_MEGABYTES="1")
     make_account(service)
     caller = service.caller()
-    for number in range(100):
+    for number in range(10):
         body = "é" * 5_000 if number else "é" * 4_000
         assert caller.send(str(number), body).status_code == 200
     assert send_metrics(caller).status_code == 200
@@ -105,8 +106,8 @@ def looks(full):
 
 
 def test_an_account_may_store_until_its_limit(full):
-    assert stored(full.service) < 1_000_000 and full.send("t", "b" * 3_000).status_code == 200
-    assert stored(full.service) > 1_000_000 and full.send("t", "b").status_code == 429
+    assert stored(full.service) < 100_000 and full.send("t", "b" * 3_000).status_code == 200
+    assert stored(full.service) > 100_000 and full.send("t", "b").status_code == 429
 
 
 def refuse_everything(full, hook):

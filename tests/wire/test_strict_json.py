@@ -271,7 +271,7 @@ def padded(good, size):
         ("an alert's address", {"title": "t"}),
     ],
 )
-@pytest.mark.parametrize("chunked", [False, True])
+@each("chunked", [False, True])
 def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small, path, good, chunked):
     if not path.startswith("/"):
         path = f"/p/{small.service.alert().code}"
