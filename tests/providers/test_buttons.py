@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from providers import apns, fcm, webpush
 from providers.base import MAX_PUSHED_URL_BYTES, Message, PushedButton
 from tests.support.buttons import ANSWERS
+from tests.support.phones import ORIGIN
 from tests.support.rows import each
 from wire.json_text import json_bytes
 from wire.notification import Content
 
-ORIGIN = "http://127.0.0.1:8000"
 URL = "https://example.org/" + "u" * 1_980
 OPENS = {"label": "Log", "url": "https://example.org/log?a=“b”"}
 
