@@ -31,14 +31,10 @@ class Model(peewee.Model):
 
     @classmethod
     def first(cls, condition: str, *values: object) -> Self | None:
-        """The row for which this constant condition holds, or None; at a twentieth of the cost of Peewee's `get`."""
+        """The row for which this constant condition holds, or None; at a tenth of the cost of Peewee's `get`."""
         fields = cls._meta.columns
         row = run(f"SELECT {', '.join(fields)} FROM {cls._meta.table_name} WHERE {condition}", values).fetchone()
-        if row is None:
-            return None
-        found = cls(__no_default__=True)
-        found.__data__ = {field.name: value for field, value in zip(fields.values(), row, strict=True)}
-        return found
+        return cls(**{field.name: value for field, value in zip(fields.values(), row, strict=True)}) if row else None
 
     @classmethod
     def purge(cls, seqs: list[int]) -> None:
