@@ -101,7 +101,7 @@ def test_a_named_file_that_cannot_be_read_is_an_error(file, text, said):
         assert refusal(file, text) == [f"The settings file {file} {said}"]
 
 
-def test_the_file_beside_the_program_is_read_by_the_service_and_the_command_line(tmp_path):
+def test_the_file_beside_the_program_is_read_unless_another_is_named_and_fine_settings_pass_the_check(tmp_path):
     for name in ["process", "providers", "settings", "store", "wire", "models.py", "migrations", "schema.sql"]:
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "config.py").write_bytes((ROOT / "config.py").read_bytes())
@@ -110,8 +110,9 @@ def test_the_file_beside_the_program_is_read_by_the_service_and_the_command_line
     refused = subprocess.run(command, env={}, cwd="/", capture_output=True, text=True, timeout=30)
     sentence = f'{tmp_path}/.env, line 1: PORT is "none": it takes a port, a whole number from 1 to 65535.\n'
     assert (refused.returncode, refused.stderr) == (1, sentence)
-    other = {"POCKETBELL_ENV": os.devnull}
-    assert subprocess.run(command, env=other, cwd="/", capture_output=True, timeout=30).returncode == 0
+    fine = {"POCKETBELL_ENV": os.devnull, "PORT": "8080"}
+    passed = subprocess.run(command, env=fine, cwd="/", capture_output=True, timeout=30)
+    assert (passed.returncode, passed.stderr) == (0, b"")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are POSIX's")

@@ -18,6 +18,7 @@ from store import database
 from tests.support.accounts import OWNER
 from tests.support.commands import said
 from tests.support.forks import Fork
+from tests.support.moving import run_command
 from tests.support.rows import each
 from tests.support.server import BIN, PATIENCE_S, ROOT, serving
 
@@ -286,13 +287,14 @@ def test_beside_the_service_a_kill_leaves_nothing_and_what_was_applied_counts_at
         assert died.wait(PATIENCE_S) == -signal.SIGKILL
         with server.beside():
             assert everything() == ({kind.name: [] for kind in KINDS}, {"timeZone": "UTC", "quietHours": "off"})
-        assert server.flask("apply", OWNER, file).splitlines() == MADE
+        assert run_command(server.data_dir, "apply", OWNER, file).stdout.splitlines() == MADE
         with server.beside():
             paths = [f"/p/{ALERT.of_account(1)[0].short_code}", f"/ping/{HEARTBEAT.of_account(1)[0].ping_id}"]
         assert [server.request("POST", path, "{}").status for path in paths] == [200, 200]
-        server.flask("apply", OWNER, file.rename(tmp_path / "same.toml"))
+        run_command(server.data_dir, "apply", OWNER, file)
+        assert [server.request("POST", path, "{}").status for path in paths] == [200, 200]
         file.write_text("")
-        server.flask("apply", OWNER, file, "--prune")
+        run_command(server.data_dir, "apply", OWNER, file, "--prune")
         assert [server.request("POST", path, "{}").status for path in paths] == [404, 404]
 
 
