@@ -110,7 +110,7 @@ def test_the_file_beside_the_program_is_read_unless_another_is_named_and_fine_se
     refused = subprocess.run(command, env={}, cwd="/", capture_output=True, text=True, timeout=30)
     sentence = f'{tmp_path}/.env, line 1: PORT is "none": it takes a port, a whole number from 1 to 65535.\n'
     assert (refused.returncode, refused.stderr) == (1, sentence)
-    fine = {"POCKETBELL_ENV": os.devnull, "PORT": "8080"}
+    fine = {"POCKETBELL_ENV": os.devnull, "THREADS": "8"}
     passed = subprocess.run(command, env=fine, cwd="/", capture_output=True, timeout=30)
     assert (passed.returncode, passed.stderr) == (0, b"")
 
