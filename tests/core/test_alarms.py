@@ -27,24 +27,18 @@ def passes(service, moved_clock):
 # --- repeating ----------------------------------------------------------------------------------------------
 
 
-def test_an_alarm_is_pushed_again_until_it_is_acknowledged(owner, browser, rings, passes):
+def test_an_alarm_is_pushed_again_as_it_was_until_it_is_acknowledged(owner, browser, rings, passes):
     passes(59)
     assert (rung(owner, rings), len(browser.messages)) == (("waiting", 0), 1)
     passes(1)
     passes(60)
     assert (rung(owner, rings), bodies(browser)) == (("waiting", 2), ["full"] * 3)
+    assert browser.messages == [browser.messages[0]] * 3
+    assert [(push["topic"], push["urgency"]) for push in browser.pushes] == [(rings, "high")] * 3
     acknowledge(owner, rings)
     passes(60, 5)
     assert rung(owner, rings) == ("acknowledged", 2)
     assert bodies(browser) == ["full"] * 3 + ["Acknowledged."]
-
-
-def test_a_repeat_has_the_same_id_slot_and_priority(owner, browser, rings, passes):
-    passes(60)
-    first, second = browser.messages
-    assert first == second
-    assert browser.pushes[0]["topic"] == browser.pushes[1]["topic"] == rings
-    assert [push["urgency"] for push in browser.pushes] == ["high", "high"]
 
 
 def test_alarms_repeat_for_their_duration_and_then_expire_though_they_began_at_once(owner, browser, passes):

@@ -129,11 +129,6 @@ def test_a_fallback_gets_what_no_phone_took_in_its_time(service, owner, receiver
     assert {one["status"] for one in owner.listed()} == {"delivered"}
 
 
-def test_a_fallback_gets_it_at_once_if_there_is_nothing_else(owner, receiver, hook):
-    hook()
-    assert urgent(owner)["status"] == "delivered" and len(receiver.got) == 1
-
-
 @pytest.mark.parametrize("refused", [400, 410])
 def test_a_fallback_gets_it_at_once_if_every_phone_refused_it_or_is_gone(
     service, owner, receiver, hook, push_service, refused
@@ -234,12 +229,14 @@ def test_a_repeat_goes_again_to_what_gets_everything_and_to_no_fallback(
     assert len(receiver.at("/always")) == 4 and not receiver.at("/fallback")
 
 
-def test_quiet_hours_of_the_phone_leave_it_to_the_fallback(service, owner, receiver, hook, browser):
-    phone = owner.get("/devices").json["devices"][0]
-    owner.patch(f"/devices/{phone['id']}", {"quietHours": "00:00-23:59"})
+def test_a_fallback_gets_it_at_once_if_there_is_nothing_else_or_only_a_phone_in_its_quiet_hours(
+    owner, receiver, hook, push_service
+):
     hook()
+    assert urgent(owner)["status"] == "delivered" and len(receiver.got) == 1
+    subscribe(owner, push_service, quietHours="00:00-23:59")
     urgent(owner)
-    assert len(receiver.got) == 1
+    assert len(receiver.got) == 2
 
 
 def test_buttons_lead_somewhere_on_a_fallback_too(service, owner, receiver, hook, push_service, moved_clock):
