@@ -25,9 +25,15 @@ def check_headers(answer, cache_control):
     assert answer.headers.getlist("Referrer-Policy") in (["no-referrer"], ["same-origin"])
 
 
+ICONS = set(re.findall('<symbol id="([^"]+)"', (ROOT / "static" / "icons.svg").read_text()))
+
+
 @each("path", PAGES)
-def test_a_page_carries_the_security_headers_and_is_never_stored(owner, path):
-    check_headers(owner.get(path), "no-store")
+def test_a_page_carries_the_security_headers_is_never_stored_and_shows_icons_that_are_there(forms, path):
+    answer = forms.owner.get(path)
+    check_headers(answer, "no-store")
+    shown = set(re.findall('<use [^>]*href="[^"#]*#([^"]+)"', answer.text))
+    assert shown <= ICONS and (shown or path not in PAGES_OF_THE_OWNER)
 
 
 @each("path", ["/app/", "/app/login", "/app/nothing", "/app/setup/unknown"])
@@ -73,13 +79,6 @@ def test_pages_address_what_may_be_kept_by_its_content(owner):
         path, _, version = address.partition("?v=")
         file = ROOT / "static" / path.removeprefix("/app/static/")
         assert hashlib.sha256(file.read_bytes()).hexdigest().startswith(version) and len(version) >= 8
-
-
-def test_every_icon_that_a_page_shows_is_there(forms):
-    known = set(re.findall('<symbol id="([^"]+)"', (ROOT / "static" / "icons.svg").read_text()))
-    for path in PAGES_OF_THE_OWNER:
-        shown = {use["href"].partition("#")[2] for use in forms.owner.page(path).all("use")}
-        assert shown - known == set(), path
 
 
 def test_the_service_worker_is_a_script(visitor):

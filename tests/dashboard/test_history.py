@@ -132,7 +132,8 @@ def test_filters_and_search_apply_together(owner, mixed):
     dates = {"": "", "yesterday": "2026-11-21", "today": "2026-11-22"}
     together = product(("", "failed"), ("", "yesterday"), ("", "disk"), ("", "DOOR"))
     alone = [("delivered", "", "", ""), ("", "today", "", ""), ("", "", "", "delivered")]
-    for status, day, source, search in [*together, *alone]:
+    pairs = [asked for asked in together if asked.count("") in (0, 2, 4)]
+    for status, day, source, search in [*pairs, *alone]:
         words = [word for word in (status, day, source, search.lower()) if word]
         listed = found(owner, search=search, status=status, day=dates[day], sender=mixed.get(source, ""))
         assert listed == everything_of(*words), words
