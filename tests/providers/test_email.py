@@ -78,8 +78,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("title, body", [row[1:] for row in HOSTILE], ids=[row[0] for row in HOSTILE])
-def test_every_text_makes_one_well_formed_message(service, owner, mail_server, address, title, body):
+@each("_name, title, body", HOSTILE)
+def test_every_text_makes_one_well_formed_message(service, owner, mail_server, address, _name, title, body):
     mail = mailed(service, owner, mail_server, title, body)
     assert not mail.defects and not any(part.defects for part in mail.walk())
     assert [part.get_content_type() for part in mail.walk()] == ["multipart/alternative", "text/plain", "text/html"]
@@ -142,7 +142,7 @@ def test_without_a_server_the_kind_is_refused_with_that_sentence(make_service, m
 # The server
 
 
-@pytest.mark.parametrize(
+@each(
     "behaves, at, status, said",
     [
         ("451", "RCPT", "pending", "The mail server answered 451 (Not today)."),

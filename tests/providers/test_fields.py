@@ -7,6 +7,7 @@ import pytest
 
 from core.attempts import tag_slot
 from tests.support.rows import each
+from wire.notification import Content
 
 DAY_S = 86_400
 URL = "https://example.org/" + "u" * 1_980
@@ -35,7 +36,7 @@ def test_no_field_and_the_default_priority_give_the_push_that_there_was(phones, 
         assert (headers["urgency"], headers["ttl"], headers["topic"]) == ("high", str(DAY_S), sent["id"])
 
 
-@pytest.mark.parametrize(
+@each(
     "priority, level, apns_priority, android, urgency, members",
     [
         (2, {"interruption-level": "passive"}, "5", "NORMAL", "low", {"silent": True}),
@@ -71,7 +72,7 @@ def test_urgent_is_critical_where_apple_permits_it(make_service, apns, authority
     assert urgent["sound"] == (loud if level == "critical" else "default")
 
 
-@pytest.mark.parametrize("left_ms, told_s", [(1, 0), (90_500, 90), (DAY_S * 1000 - 1, DAY_S - 1), (10**9, DAY_S)])
+@each("left_ms, told_s", [(1, 0), (90_500, 90), (DAY_S * 1000 - 1, DAY_S - 1), (10**9, DAY_S)])
 def test_providers_are_told_the_time_that_remains(phones, moved_clock, left_ms, told_s):
     phones.send(expiresAt=moved_clock.ms + left_ms)
     assert phones.to_apple[1]["apns-expiration"] == str(moved_clock.ms // 1000 + told_s)
@@ -129,15 +130,15 @@ def test_a_push_carries_url_and_tag(phones):
 @each("url", [URL, "https://example.org/" + '"' * 1_000])
 def test_texts_are_fitted_beside_the_longest_url_and_tag(phones, text, url):
     title, body = text.strip() * 1_000 or "t", "." + text * 9_999
-    sent = phones.send(title, body, url=url, tag="\x01" * 64, priority=5)
-    assert (sent["title"], sent["body"], sent["url"]) == (f"MCP - {title}", body, url)
-    for shown in (phones.to_apple[0]["aps"]["alert"], phones.to_android["notification"], phones.to_browser[0]):
+    content = Content(f"MCP - {title}", body, url=url, tag="\x01" * 64, priority=5)
+    apple, android, browser = phones.built(content)
+    for shown in (apple["aps"]["alert"], android["notification"], browser):
         assert shown["title"].startswith(f"MCP - {title[:5]}")
         assert shown["body"].endswith("…") and len(shown["body"]) > 150
-    assert phones.to_browser[0]["navigate"] == url
+    assert browser["navigate"] == url
 
 
-@pytest.mark.parametrize("url", ["https://example.org/" + "漢" * 1_980, "https://example.org/" + "\\" * 1_980])
+@each("url", ["https://example.org/" + "漢" * 1_980, "https://example.org/" + "\\" * 1_980])
 def test_a_url_that_leaves_no_room_for_the_text_stays_on_the_notifications_page(phones, url):
     sent = phones.send(url=url)
     page = f"/app/notifications/{sent['id']}"

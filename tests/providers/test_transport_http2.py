@@ -120,12 +120,12 @@ def test_the_others_go_after_a_third_of_the_time_when_the_first_does_not_end(apn
     assert min(arrivals[phone.token][0] for phone in others) >= began + 0.99
 
 
-@pytest.mark.parametrize("status", [400, 403, 410, 429, 500, 503])
+@each("status", [410, 503])
 def test_the_others_go_too_when_the_first_is_refused(apns, to, status):
-    first, *others = some = phones(apns, 16)
+    first, *others = some = phones(apns, 4)
     first.then(status)
-    assert statuses(send_all(to(*some), PLENTY_S)) == [status] + [200] * 15
-    assert (seen(some), taken(others)) == ([1] * 16, [1] * 15)
+    assert statuses(send_all(to(*some), PLENTY_S)) == [status] + [200] * 3
+    assert (seen(some), taken(others)) == ([1] * 4, [1] * 3)
 
 
 def test_the_others_go_too_when_the_first_is_closed_upon(apns, to):
@@ -181,13 +181,13 @@ def test_a_request_is_sent_ten_times_at_most(apns, to):
 
 def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(apns, to):
     apns.after_s = 0.005
-    for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):
+    for kind, every in (("goaway", 12), ("goaway-hard", 20), ("refuse", 16)):
         apns.inject(kind, every)
-    some = phones(apns, 5)
+    some = phones(apns, 3)
     batches = [to(*some) for _ in range(32)]
     replies = at_once(16, lambda: send_all(batches.pop(), PLENTY_S) + send_all(batches.pop(), PLENTY_S))
-    assert statuses(itertools.chain(*replies)) == [200] * 160
-    assert (taken(some), apns.duplicates) == ([32] * 5, 0)
+    assert statuses(itertools.chain(*replies)) == [200] * 96
+    assert (taken(some), apns.duplicates) == ([32] * 3, 0)
 
 
 # What the provider may have taken is not
@@ -250,12 +250,12 @@ def test_after_a_connection_that_closed_the_next_request_gets_another(apns, to):
 @pytest.mark.parametrize("kind", ["hang", "refuse", "goaway-hard"])
 def test_a_provider_that_takes_nothing_costs_no_more_than_the_time_given(apns, to, kind):
     apns.inject(kind, every=1)
-    some = phones(apns, 3)
+    some = phones(apns, 2)
     began = time.monotonic()
     replies = send_all(to(*some), 0.4)
     assert time.monotonic() - began <= 0.4 + LATE_S
     assert all(is_told(reply) for reply in replies)
-    assert taken(some) == [0] * 3
+    assert taken(some) == [0] * 2
 
 
 def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
