@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from core import people
+from models import Account
 from process import clock
 from store.engine import ServerUrl
 from tests.support import postgresql
@@ -92,11 +94,13 @@ def test_waits_and_streams_in_either_process_end_with_their_key_or_account(two_w
         (revoked,) = connection.execute("SELECT id FROM api_key WHERE name = 'revoked'").fetchone()
     waiting = in_threads(9, wait)
     two_workers.request("DELETE", f"/api/v1/api-keys/{revoked}", headers=bearer(two_workers.key))
-    two_workers.flask("account", "disable", OTHER)
+    with two_workers.beside():
+        people.disable(Account.find(OTHER).seq, clock.now_ms())
     join(waiting)
     assert {status for status, _ in ended} == {401} and max(at for _, at in ended) >= ends
     assert [[event["event"] for event in iter(stream.event, None)] for stream in streams] == [["open"]] * 9
-    two_workers.flask("account", "enable", OTHER)
+    with two_workers.beside():
+        people.enable(Account.find(OTHER).seq, clock.now_ms())
     assert {two_workers.get("/api/v1/stats", keys["disabled"]).status for _ in range(8)} == {200}
 
 
