@@ -283,15 +283,12 @@ def test_one_value_is_a_point(owner):
     assert owner.page("/app/metrics").all("circle")
 
 
-def test_equal_values_are_a_level_line(owner):
-    add(*((42, NOW - n * HOUR_MS) for n in range(1, 9)))
-    assert {y for _, y in points(one(owner))} == {80}
-
-
-def test_a_greater_value_is_higher(owner):
+def test_a_greater_value_is_higher_and_equal_ones_are_a_level_line(owner):
     add((1, NOW - 9 * HOUR_MS), (2, NOW - 5 * HOUR_MS), (3, NOW - HOUR_MS))
+    add(*((42, NOW - n * HOUR_MS) for n in range(1, 9)), metric="level")
     (_, first), (_, second), (_, third) = points(one(owner))
     assert 160 > first > second > third > 0 and second == pytest.approx(80, abs=0.2)
+    assert {y for _, y in points(one(owner, metric="level"))} == {80}
 
 
 EXTREMES = [

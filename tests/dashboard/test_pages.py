@@ -199,25 +199,22 @@ ODD_VALUES = [
 ]
 
 
-SHOWN, FORMS = [("GET", "/app/devices")], [("POST", "/app/keys"), ("POST", "/app/login")]
-OF_FILES = [*SHOWN, ("GET", "/app/static/app.css")]
+PAGE, FORMS = ("GET", "/app/devices"), [("POST", "/app/keys"), ("POST", "/app/login")]
+REQUESTS = {
+    **{name: [PAGE, *FORMS] for name in ("Host", "Cookie")},
+    **dict.fromkeys(("Origin", "X-CSRF-Token", "Content-Type"), FORMS),
+    **{name: [PAGE, ("GET", "/app/static/app.css")] for name in ("Range", "If-None-Match")},
+}
 
 
-@each(
-    "name, requests",
-    [
-        ("Host", [*SHOWN, *FORMS]),
-        ("Cookie", [*SHOWN, *FORMS]),
-        *((name, FORMS) for name in ("Origin", "X-CSRF-Token", "Content-Type")),
-        *((name, OF_FILES) for name in ("Range", "If-None-Match")),
-    ],
-)
+@each("name, requests", REQUESTS.items())
 def test_an_odd_header_breaks_no_page(owner, name, requests):
     variable = "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}"
     form = {"name": "x", "csrf": owner.token, "email": OWNER, "password": "x"}
+    client = owner.client if name != "Cookie" else owner.service.app.test_client(use_cookies=False)
     for value, (method, path) in product(ODD_VALUES, requests):
         sent = {"data": form if method == "POST" else None, "environ_overrides": {variable: value}}
-        assert owner.client.open(path, method=method, **sent).status_code < 500, (value, path)
+        assert client.open(path, method=method, **sent).status_code < 500, (value, path)
 
 
 @each("path", ["/", "/app"])

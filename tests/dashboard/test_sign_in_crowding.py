@@ -115,13 +115,13 @@ def test_the_browsers_of_one_account_leave_room_for_those_of_another(service, kn
 # --- right passwords ----------------------------------------------------------------------------------------
 
 
-SIGN_INS = rate_limits.SIGN_INS
-
-
 @pytest.fixture
-def five(monkeypatch):
-    """There are five sign-ins: where the number is not the rule, thirty take long."""
+def few(monkeypatch):
+    """There are five sign-ins and ten sessions: so many as there are would take long."""
+    quota = rate_limits.SIGN_INS
+    assert (quota.amount, quota.length_s, accounts.MAX_SESSIONS) == (30, QUARTER_S, 100)
     monkeypatch.setattr(rate_limits, "SIGN_INS", rate_limits.Quota("sign-ins", 5, 15))
+    monkeypatch.setattr(accounts, "MAX_SESSIONS", 10)
 
 
 def sign_ins(service, count, address):
@@ -129,8 +129,7 @@ def sign_ins(service, count, address):
     return [Visitor(service, address=address).sign_in().status_code for _ in range(count)]
 
 
-def test_one_sender_has_at_most_30_sign_ins_in_15_minutes(service, moved_clock, five):
-    assert (SIGN_INS.amount, SIGN_INS.length_s) == (30, QUARTER_S)
+def test_one_sender_has_at_most_30_sign_ins_in_15_minutes(service, moved_clock, few):
     make_account(service)
     assert sign_ins(service, 6, "203.0.113.7") == [303] * 5 + [429]
     assert sign_ins(service, 1, "203.0.113.8") == [303]
@@ -138,31 +137,22 @@ def test_one_sender_has_at_most_30_sign_ins_in_15_minutes(service, moved_clock, 
     assert sign_ins(service, 1, "203.0.113.7") == [303]
 
 
-def test_repeated_sign_ins_do_not_lock_out_a_known_browser_at_the_same_address(service, known, five):
+def test_repeated_sign_ins_do_not_lock_out_a_known_browser_at_the_same_address(service, known, few):
     make_account(service, OTHER)
     for _ in range(6):
         last = Visitor(service, address="198.51.100.9").sign_in(OTHER)
     assert last.status_code == 429 and known.sign_in().status_code == 303
 
 
-def test_the_known_browsers_of_an_account_sign_in_as_often_as_one_sender(service, known, five):
+def test_the_known_browsers_of_an_account_sign_in_as_often_as_one_sender(service, known, few):
     statuses = [known.sign_in().status_code for _ in range(6)]
     assert statuses == [303] * 5 + [429]
 
 
 # --- sessions -----------------------------------------------------------------------------------------------
 
-MAX_SESSIONS = accounts.MAX_SESSIONS
 
-
-@pytest.fixture
-def ten(monkeypatch):
-    """An account may have ten sessions: where the number is not the rule, a hundred take long."""
-    monkeypatch.setattr(accounts, "MAX_SESSIONS", 10)
-
-
-def test_above_100_sessions_of_an_account_its_one_seen_longest_ago_ends(service, owner_of, moved_clock, ten):
-    assert MAX_SESSIONS == 100
+def test_above_100_sessions_of_an_account_its_one_seen_longest_ago_ends(service, owner_of, moved_clock, few):
     other = owner_of(OTHER)
     first, second = owner_of(OWNER), owner_of(OWNER)
     account = accounts.find_account(OWNER)
@@ -177,7 +167,7 @@ def test_above_100_sessions_of_an_account_its_one_seen_longest_ago_ends(service,
     assert len(Session.of_account(account.seq, clock.now_ms())) == 10
 
 
-def test_a_new_session_is_kept_though_others_were_seen_in_the_future(service, owner_of, moved_clock, ten):
+def test_a_new_session_is_kept_though_others_were_seen_in_the_future(service, owner_of, moved_clock, few):
     owner_of(OWNER)
     account = accounts.find_account(OWNER)
     for _ in range(10):
