@@ -123,7 +123,7 @@ class RedisClient:
         return taken
 
     def _answer(self, questions: list[Question]) -> None:
-        """Answer the questions in one trip to Redis. Once one fails, the others get None; raises its error."""
+        """Answer the questions in one trip to Redis. Once one fails, the breaker opens and the others get None."""
         pipeline = self._redis.pipeline(transaction=False)
         for script, keys, values, _ in questions:
             pipeline.eval(script, len(keys), *keys, *values)
@@ -132,6 +132,8 @@ class RedisClient:
                 if isinstance(answer, Exception):  # redis-py's own error would quote what was sent
                     raise answer
                 question.answer.put(answer)
+        except Exception as error:
+            self._open_breaker(error)
         finally:
             for question in questions:
                 question.answer.put(None)  # read by those alone that have no answer
