@@ -53,6 +53,7 @@ def test_after_kill_9_of_the_master_the_next_service_waits_for_its_worker_and_af
     wait_until(lambda: f"(process {first.process.pid}, " in second.log)
     os.kill(worker, signal.SIGKILL)
     second.wait_until_ready().kill()
+    wait_until(second.takes_no_more)  # its worker, too, has ended
     assert WAITS not in start().wait_until_ready().log
 
 
