@@ -102,7 +102,7 @@ def test_the_latest_six_are_listed_newest_first(service, owner):
 # --- warnings -----------------------------------------------------------------------------------------------
 
 
-UNSAFE = ["http://192.168.1.20:8000", "http://localhost.example"]
+UNSAFE = ["http://192.168.1.20:8000", "http://10.0.0.1", "http://bell.local", "http://localhost.example"]
 SAFE = ["http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000", "http://bell.localhost", "https://a.b"]
 
 
