@@ -103,7 +103,7 @@ def test_the_history_is_filtered_by_priority(owner, caller):
     assert len(owner.page(f"{HISTORY}?priority=").rows()) == 6
 
 
-@each("wrong", ["3", "URGENT"])
+@each("wrong", ["3", "max", "URGENT"])
 def test_an_invalid_priority_filter_is_refused_on_the_page(owner, caller, wrong):
     answer = owner.get(f"{HISTORY}?priority={wrong}")
     assert answer.status_code == 400 and "The priority must be one of min, low" in answer.text
