@@ -372,6 +372,7 @@ def check_page_of_metric(owner, name, page, plain):
     own = [a["href"] for a in page.all("a") if "project=" in a["href"] and "csv" not in a["href"]]
     meant = [{one: text for one, text in parse_qsl(urlsplit(href).query) if one != "range"} for href in own]
     assert own and meant == [{"project": name.strip(), "metric": name.strip()}] * len(own), name
+    assert owner.page(own[-1]).texts_of("h1") == page.texts_of("h1"), name
     (download,) = [a["href"] for a in page.all("a") if "csv" in a["href"]]
     got = list(csv.reader(io.StringIO(owner.get(download).text, newline="")))
     assert [row[1] for row in got[1:]] == ["2.0", "3.0"], name

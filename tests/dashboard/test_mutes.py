@@ -99,7 +99,7 @@ def test_a_notifications_page_mutes_its_alert_and_undoes_it(service, owner, call
     assert "Mute this alert" not in notification_page(owner, sent).main
 
 
-@each("back", ["https://evil.example/", "//evil.example", "/api/v1", ""])
+@each("back", ["https://evil.example/", "//evil.example", "/app/\\evil", "/api/v1", ""])
 def test_a_press_leads_only_to_a_page_of_ours(owner, caller, back):
     answer = owner.post(f"/app/mutes?back={back}", {"what": "all"})
     assert (answer.status_code, answer.location) == (303, QUIET)
