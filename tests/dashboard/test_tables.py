@@ -28,8 +28,9 @@ def test_the_letter_is_easy_to_read_on_every_color():
 
 def test_a_time_is_told_by_its_age_and_exactly_on_hover(service, owner, moved_clock):
     service.caller(name="backup")
+    moved_clock.advance(DAY_S)
     shown = owner.page("/app/keys")
-    assert (shown.times(), shown.texts_of("time")) == (["2026-11-21 10:00"], ["just now"])
+    assert (shown.times(), shown.texts_of("time")) == (["2026-11-21 10:00"], ["1 day ago"])
 
 
 AGES = {
