@@ -88,6 +88,7 @@ def test_a_digest_counts_with_what_it_says_now(service, owner, browser, night, m
 @pytest.fixture
 def full(make_service, moved_clock, monkeypatch):
     """A service whose accounts may store 1 MB, here of 100,000 bytes, with one that has stored nearly that."""
+    assert storage.MEGABYTE == 1_000_000
     monkeypatch.setattr(storage, "MEGABYTE", 100_000)
     service = make_service(ACCOUNT_MEGABYTES="1")
     make_account(service)
