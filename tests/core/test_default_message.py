@@ -207,7 +207,7 @@ HOSTILE = [  # made for their test alone: every worker reads this file
     ("keys", lambda: json.dumps({f"K{number}": {"Title": ""} for number in range(10_000)})),
     ("objects", lambda: json.dumps({"a": [{"b": {}}] * 25_000})),
     ("cards", lambda: json.dumps({"attachments": [{"text": "x", "fields": [{"title": "a", "value": "b"}]}] * 4_000})),
-    ("texts that begin as JSON", lambda: json.dumps({f"a{number}": "{" for number in range(15_000)})),
+    ("texts that begin as JSON", lambda: json.dumps({f"a{number}": "{" for number in range(30_000)})),
     ("a long text that begins as JSON", lambda: json.dumps({"a": "{" * 99_999, "message": "[" * 200_000})),
     ("links", lambda: json.dumps({"text": "<http://a" * 27_000})),
     ("more links", lambda: json.dumps({"blocks": [], "text": "[](http://" * 25_000})),

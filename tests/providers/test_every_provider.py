@@ -119,7 +119,7 @@ MEANINGS = {
 def test_what_an_answer_means(phones, outcome, kind, status, more):
     phones.of_kind[kind].then(status, **more)
     answer = phones.pushed_to(kind)
-    assert answer.outcome is outcome
+    assert (answer.outcome, answer.retry_after_s) == (outcome, None)
     assert_says(answer.error, f"answered {status}", phones.push_to(kind).token)
     word = "BadJwtToken" if "body" in more else more.get("reason") or more.get("error_code", "")
     assert outcome is Outcome.TRANSIENT or word in answer.error
