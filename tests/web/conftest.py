@@ -23,9 +23,11 @@ def new_owner(service):
 
 @pytest.fixture
 def few(monkeypatch):
-    """Six requests of each kind a minute: where the number is not the rule, sixty would take long."""
+    """Six requests of each kind a minute, which stand for sixty: those would take long."""
     for kind in ("ALERT_EVENTS", "UNKNOWN_CODES", "UNKNOWN_TOPICS", "PINGS", "PINGS_OF_NONE", "BUTTONS"):
-        monkeypatch.setattr(getattr(rate_limits, kind), "amount", 6)
+        quota = getattr(rate_limits, kind)
+        assert quota.amount == 60, kind
+        monkeypatch.setattr(quota, "amount", 6)
 
 
 @pytest.fixture
