@@ -117,7 +117,7 @@ def test_the_browsers_of_one_account_leave_room_for_those_of_another(service, kn
 
 @pytest.fixture
 def few(monkeypatch):
-    """There are five sign-ins and ten sessions: so many as there are would take long."""
+    """Five sign-ins and ten sessions are allowed: to use up the real numbers would take long."""
     quota = rate_limits.SIGN_INS
     assert (quota.amount, quota.length_s, accounts.MAX_SESSIONS) == (30, QUARTER_S, 100)
     monkeypatch.setattr(rate_limits, "SIGN_INS", rate_limits.Quota("sign-ins", 5, 15))
