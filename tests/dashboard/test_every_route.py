@@ -107,8 +107,8 @@ def test_no_page_or_list_shows_data_of_another_account(service, owner, stranger,
     assert shown() == before
 
 
-def hostile(chance, route, ids):
-    """The path, the headers and the body of a hostile request to a route."""
+def hostile(chance, route, ids, number):
+    """The path, the headers and the body of a hostile request to a route; every other body has fields."""
     path = NAME.sub(lambda name: chance.choice([ids.get(f"<{name[1]}>", "x"), "x", "0"]), route.rule)
     if chance.random() < 0.3:
         at = chance.randrange(1, len(path) + 1)
@@ -116,14 +116,15 @@ def hostile(chance, route, ids):
     path += f"?{chance.choice(QUERIES)}"
     headers = {name: chance.choice(HEADERS[name]) for name in chance.sample(list(HEADERS), 3)}
     body = {name: chance.choice(WRONG) for name in chance.sample(NAMES, 12)}
-    data = chance.choice([json.dumps(chance.choice([body, [body]])).encode(), *chance.sample(BODIES, 2)])
+    other = chance.choice([json.dumps([body]).encode(), *chance.sample(BODIES, 2)])
+    data = other if number % 2 else json.dumps(body).encode()
     return path, headers | {"Content-Type": chance.choice(KINDS)}, data
 
 
 @each("route", [route for route in ROUTES + COMPATIBLE_ROUTES if route.rule not in LEFT_OUT])
 def test_no_hostile_request_causes_a_500(service, owner, forms, caller, moved_clock, route):
     chance = random.Random(f"{route.method} {route.rule}")
-    for path, headers, data in [hostile(chance, route, forms.ids) for _ in range(TRIES[route.method])]:
+    for path, headers, data in [hostile(chance, route, forms.ids, n) for n in range(TRIES[route.method])]:
         moved_clock.advance(61)
         if route.rule.startswith("/app"):
             headers["X-CSRF-Token"] = owner.token
