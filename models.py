@@ -31,10 +31,8 @@ class Model(peewee.Model):
 
     @classmethod
     def first(cls, condition: str, *values: object) -> Self | None:
-        """The row for which this constant condition holds, or None; at a tenth of the cost of Peewee's `get`."""
-        fields = cls._meta.columns
-        row = run(f"SELECT {', '.join(fields)} FROM {cls._meta.table_name} WHERE {condition}", values).fetchone()
-        return cls(**{field.name: value for field, value in zip(fields.values(), row, strict=True)}) if row else None
+        """The row for which this constant condition holds, or None; at a quarter of the cost of Peewee's `get`."""
+        return next(iter(cls.raw(f"SELECT * FROM {cls._meta.table_name} WHERE {condition}", *values)), None)
 
     @classmethod
     def purge(cls, seqs: list[int]) -> None:

@@ -8,7 +8,7 @@ MAX_LOOKED_AT = 100  # fields
 MAX_WARNINGS = 5
 MAX_NAME = 24  # characters of a name that may be mistyped
 MAX_KEPT = 2_000  # names whose meaning is kept: senders send the same ones again and again
-MIN_SHORT, MIN_LONG, MOST_WRONG = 3, 5, 2  # letters of a word in which one letter, in which two may be wrong
+MIN_SHORT, MIN_LONG = 3, 5  # letters of a word in which one letter, in which two may be wrong
 
 
 def warnings(sent: Iterable[str], known: tuple[str, ...]) -> list[str]:
@@ -21,9 +21,8 @@ def warnings(sent: Iterable[str], known: tuple[str, ...]) -> list[str]:
 
 @lru_cache(maxsize=MAX_KEPT)
 def _meant(name: str, known: tuple[str, ...]) -> str | None:
-    alike = (field for field in known if abs(len(field) - len(name)) <= MOST_WRONG)
-    near = [(_distance(name.lower(), field.lower()), field) for field in alike]
-    distance, field = min(near, default=(MOST_WRONG, ""))
+    near = [(_distance(name.lower(), field.lower()), field) for field in known]
+    distance, field = min(near)
     shorter = min(len(name), len(field))
     most = (shorter >= MIN_SHORT) + (shorter >= MIN_LONG)
     return field if distance <= most else None
