@@ -1,5 +1,6 @@
 """How the tests are built: small files, each for itself, and every helper defined once."""
 
+import ast
 import re
 from collections import defaultdict
 
@@ -16,13 +17,18 @@ def named(path):
     return str(path.relative_to(ROOT))
 
 
-# What ruff has formatted is looked at as text: to parse all tests, and to free the trees, takes 3 s.
-QUOTED = r'''[bfr]*(?:"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')'''
-CONSTANT = rf"^\w+ = \(?\s*(?:-?\d[\w.]*|None|True|False|(?:{QUOTED}\s*?)+)\s*\)?(?=\n|  #)"
-HEAD = r"(?P<decorators>(?:^@.*\n)*)^(?:def|class) (?!test_)(?P<name>\w+)[\s\S]*?:(?:  #.*)?\n"
-BODY = r'''(?:    """[\s\S]*?"""\n+)?(?P<body>(?:(?: .*)?\n)*)'''
-DEFINITION = re.compile(f"{CONSTANT}|{HEAD}{BODY}", re.M)
-LOOKS = re.compile(r"(?:^|\n) *#.*|\s+|,(?=\s*[)\]}])")  # comments, and where a line ends
+def is_fixture(node):
+    return any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def definition(node):
+    """What a helper does or a constant is, whatever it is called; None for a test, and for what is no definition."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
+        says = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+        return "\n".join(map(ast.unparse, node.body[1:] if says else node.body)) or None
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr):
+        return ast.unparse(node)
+    return None
 
 
 def test_no_file_of_tests_has_more_than_600_lines():
@@ -41,14 +47,13 @@ def test_a_fixture_is_a_function_and_never_assigned():
 
 
 def test_a_helper_is_defined_once():
-    """Whatever it is called; a constant, by its name."""
     places = defaultdict(list)
     for path in FILES:
-        for found in DEFINITION.finditer(path.read_text()):
+        for node in ast.parse(path.read_text()).body:
             # A fixture that leads to another one is how a file says which service it is about.
-            is_alias = found["name"] == "service" and "fixture" in found["decorators"]
-            if (what := LOOKS.sub("", found["body"] if found["name"] else found[0])) and not is_alias:
-                places[what].append(f"{named(path)}: {found['name'] or what}")
+            is_alias = isinstance(node, ast.FunctionDef) and is_fixture(node) and node.name == "service"
+            if (what := definition(node)) and not is_alias:
+                places[what].append(f"{named(path)}:{node.lineno}")
     assert {what: where for what, where in places.items() if len(where) > 1} == {} and len(places) > 1_000
 
 
