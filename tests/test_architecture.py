@@ -118,7 +118,7 @@ def nodes_of(path):
 
 @pytest.fixture(scope="module", autouse=True)
 def forgotten():
-    """Forget the trees at the end: at each later look for garbage they would cost as much as to read them."""
+    """Forget the trees at the end: each later garbage collection would take as long as parsing took."""
     yield
     tree_of.cache_clear()
     nodes_of.cache_clear()

@@ -17,7 +17,7 @@ from process import clock
 from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
-# What a start imports, or what a service does later that pushes, or is on PostgreSQL and Redis; the forks have it.
+# What a service imports at its start, and LATER, when it pushes or uses PostgreSQL or Redis; forks have it already.
 OURS = ["app", "process.gunicorn_worker", "process.logs", "process.start", "store.sqlite_lock"]
 OTHERS = ["dotenv", "encodings.idna", "flask.cli", "gunicorn.app.wsgiapp"]
 LATER = ["providers.webpush_crypto", "psycopg_pool", "redis"]
@@ -67,8 +67,8 @@ def hasten():
 
 
 def fill_disk(at):
-    """Let a fork write no file beyond so many bytes; to be given to it as `before`."""
-    sys.dont_write_bytecode = True  # Python would take the part for the whole
+    """Let a fork write no file of more than `at` bytes; to be given to it as `before`."""
+    sys.dont_write_bytecode = True  # a compiled file that is cut short would break later starts
     resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))
 
 

@@ -162,7 +162,7 @@ class Service:
             # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
             (pruning.believes_clock if is_new else pruning.prune)(clock.now_ms())
         self._recycling.note(self.settings.database)
-        self.client = self.app.test_client(use_cookies=False)  # a quarter of the time was theirs
+        self.client = self.app.test_client(use_cookies=False)  # keeping them took a quarter of a request
         self._removals = scheduler.Lane(scheduler.REMOVALS, threading.Event())
 
     def sharing(self, redis_url, **settings):

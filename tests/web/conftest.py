@@ -23,7 +23,7 @@ def new_owner(service):
 
 @pytest.fixture
 def few(monkeypatch):
-    """Six requests of each kind a minute, which stand for sixty: those would take long."""
+    """Six requests of each kind a minute stand for the real sixty, which would take long."""
     for kind in ("ALERT_EVENTS", "UNKNOWN_CODES", "UNKNOWN_TOPICS", "PINGS", "PINGS_OF_NONE", "BUTTONS"):
         quota = getattr(rate_limits, kind)
         assert quota.amount == 60, kind
