@@ -92,7 +92,7 @@ class Household:
         clock.set_wall(round((NOW - timedelta(days=DAYS)).timestamp() * 1000))
         made = service.flask("account", "create", OWNER, "--plan", "scale", "--password-stdin", stdin=PASSWORD)
         assert made.exit_code == 0, made.output
-        account_set(service, "--timezone", ZONE, "--quiet-hours", "23:00-06:30")
+        account_set("--timezone", ZONE, "--quiet-hours", "23:00-06:30")
         self.callers = {who: service.caller(name=name) for who, name in KEYS.items()}
         self.alerts = {
             "github": self._alert("ana/shop", "github", "git-branch", "#24292F"),

@@ -38,7 +38,7 @@ def value_at(age):
 def cpu(site):
     """A session; the path of a metric with a value every ten minutes, a gap and a rule; its newest time."""
     cookie = site.cookie()
-    account_set(site.service, "--timezone", ZONE)
+    account_set("--timezone", ZONE)
     site.service.flask("rule", "create", OWNER, "web", "cpu", "> 30")
     now = clock.now_ms() // MINUTE_MS * MINUTE_MS
     ages = [n * 10 * MINUTE_MS for n in range(140) if not 40 < n < 52]

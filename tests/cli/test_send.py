@@ -58,8 +58,8 @@ def test_send_repeats_until_acknowledged(owner, send):
         ("1795330800000", "2026-11-22T07:00"),
     ],
 )
-def test_send_can_be_scheduled(service, owner, send, browser, typed, at):
-    account_set(service, "--timezone", "Europe/Berlin")
+def test_send_can_be_scheduled(owner, send, browser, typed, at):
+    account_set("--timezone", "Europe/Berlin")
     result = send("t", "b", "--deliver-at", typed)
     (listed,) = owner.listed()
     assert (result.stdout, listed["deliverAt"]) == (f"{listed['id']}\theld\n", utc(at))

@@ -15,9 +15,9 @@ def until(moved_clock):
 
 
 @pytest.fixture
-def night(service, owner, until):
+def night(owner, until):
     """The owner's quiet hours began an hour ago."""
-    account_set(service, "--quiet-hours", QUIET)
+    account_set("--quiet-hours", QUIET)
     until(NIGHT)
 
 

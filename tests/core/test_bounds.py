@@ -170,7 +170,7 @@ def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000
 def test_the_notice_of_a_growing_history_ignores_quiet_hours(service, owner, push_service, moved_clock, monkeypatch):
     monkeypatch.setattr(recording, "MANY_A_DAY", 2)
     browser = subscribe(owner, push_service)
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     hook = service.alert()
     assert [hook.post({"message": "a"}).json["status"] for _ in range(2)] == ["held", "held"]
     service.work()
@@ -384,7 +384,7 @@ def test_a_database_without_a_noted_time_is_trusted_up_to_its_newest_notificatio
 # --- while it is busy ---------------------------------------------------------------------------------------
 
 
-def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(service, owner, monkeypatch):
+def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(owner, monkeypatch):
     """Counting a long history takes a while, and others want to write meanwhile."""
     owner.send()
     counted, count = [], notification_days.count_by_quarter_hour
@@ -396,7 +396,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
         return count(account_seq, since, after, until)
 
     monkeypatch.setattr(notification_days, "count_by_quarter_hour", note)
-    account_set(service, "--timezone", "Asia/Tokyo")
+    account_set("--timezone", "Asia/Tokyo")
     assert counted == [(False, 0), (True, 1)]
     assert owner.get("/stats").json["stats"]["notificationsThisDay"] == 2
     monkeypatch.setattr(accounts, "zone_turns", Turns(1, {"all": 0}, 0, accounts.zone_turns.refuse))

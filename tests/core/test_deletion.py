@@ -69,7 +69,7 @@ def lines(service, *args):
 
 
 def test_history_before_a_day_of_the_accounts_zone_is_deleted(service, pro, moved_clock):
-    account_set(service, "--timezone", "Asia/Tokyo", email="pro@example.org")
+    account_set("--timezone", "Asia/Tokyo", email="pro@example.org")
     moved_clock.set_wall(1_795_273_199_000)  # 2026-11-21 23:59:59 in Tokyo
     pro.send("old")
     moved_clock.advance(1)

@@ -68,7 +68,7 @@ def test_a_digest_is_not_in_the_history_or_in_any_counter(service, owner, browse
     assert owner.listed() == [row | {"status": "delivered"} for row in before]
     assert [row["id"] for row in before] == ids[::-1] and owner.listed("?search=notifications") == []
     assert (owner.get("/stats").json, owner.get("/alerts").json) == counts
-    account_set(service, "--timezone", "Asia/Kathmandu")  # counts the history again
+    account_set("--timezone", "Asia/Kathmandu")  # counts the history again
     assert owner.get("/stats").json["stats"]["notificationsThisMonth"] == 3
 
 
@@ -170,7 +170,7 @@ def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, br
     browser.then(503)
     held(service.alert(), "a", "b")
     morning()
-    account_set(service, "--quiet-hours", "07:00-08:00")
+    account_set("--quiet-hours", "07:00-08:00")
     works_at("2026-11-22T07:00:30")
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
 

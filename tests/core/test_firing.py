@@ -174,10 +174,8 @@ def test_a_rule_keeps_its_state_when_its_values_are_deleted(service, owner, rule
 # --- quiet hours --------------------------------------------------------------------------------------------
 
 
-def test_quiet_hours_hold_a_rule_and_its_resolve_and_release_one_notification(
-    service, owner, browser, rule, passes, until
-):
-    account_set(service, "--quiet-hours", QUIET)
+def test_quiet_hours_hold_a_rule_and_its_resolve_and_release_one_notification(owner, browser, rule, passes, until):
+    account_set("--quiet-hours", QUIET)
     until("2026-11-21T23:00")
     rule.sends(95)
     passes(MINUTE_S)

@@ -180,15 +180,15 @@ def test_a_heartbeat_and_a_rule_tell_their_followers(service, owner, moved_clock
     assert len(bob.listed()) == 2
     silent = owner.post("/heartbeats", {"name": "Silent", "periodS": 60}).json["heartbeat"]
     follow(owner, bob, BOB, "heartbeat", silent["id"])
-    account_set(service, "--timezone", "Asia/Tokyo", email=BOB)
+    account_set("--timezone", "Asia/Tokyo", email=BOB)
     service.client.get("/ping/" + silent["url"].rpartition("/")[2])
     every(service, moved_clock, 3_600)
     assert "Silent is down" in bob.listed()[0]["title"] and bob.listed()[0]["body"].endswith(" 10:01 (UTC).")
 
 
 def test_the_alerts_digest_and_the_followers_own_quiet_hours_hold_a_copy(service, owner, hook, bob, phone, until):
-    account_set(service, "--quiet-hours", "22:00-07:00", email=BOB)
-    account_set(service, "--timezone", "America/New_York", email=BOB)
+    account_set("--quiet-hours", "22:00-07:00", email=BOB)
+    account_set("--timezone", "America/New_York", email=BOB)
     until("2026-11-22T05:00")  # midnight there
     assert (hook.post({"t": "a", "b": "night"}).json["status"], bob.listed()[0]["status"]) == ("delivered", "held")
     loud = service.alert("--body", "{{ b }}", "--ignore-quiet-hours", name="loud")
@@ -276,7 +276,7 @@ def test_his_quiet_hours_hold_a_snoozed_event_unless_the_alert_ignores_them(
     passes(1)
     id_ = bob.listed()[0]["id"]
     bob.post(f"/notifications/{id_}/snooze", {"forS": 60})
-    account_set(service, "--quiet-hours", "09:00-12:00", email=BOB)  # the clock stands at 10:00
+    account_set("--quiet-hours", "09:00-12:00", email=BOB)  # the clock stands at 10:00
     passes(60)
     passes(1)
     assert detail(bob, id_)["status"] == status

@@ -148,7 +148,7 @@ def test_a_down_notification_has_the_heartbeats_priority_and_the_recovery_at_mos
 
 
 def test_quiet_hours_hold_a_down_notification_of_any_priority(service, owner, browser, passes, until):
-    account_set(service, "--quiet-hours", QUIET)
+    account_set("--quiet-hours", QUIET)
     until("2026-11-21T23:00")
     for priority in ("normal", "high", "urgent"):
         Pinged(service, owner, "--period", "7d", "--priority", priority).ping("/fail")
@@ -209,7 +209,7 @@ def test_a_heartbeat_deleted_after_it_was_found_due_is_skipped(service, owner, m
 
 
 def nightly(service, owner, cron="30 2 * * *", zone="Europe/Berlin"):
-    account_set(service, "--timezone", zone)
+    account_set("--timezone", zone)
     return Pinged(service, owner, "--cron", cron)
 
 
@@ -245,7 +245,7 @@ def test_a_changed_time_zone_moves_the_next_time_of_a_cron(service, owner, passe
     beat = nightly(service, owner, zone="UTC")
     until("2026-11-22T07:30")  # 02:30 in New York
     beat.ping()
-    account_set(service, "--timezone", "America/New_York")
+    account_set("--timezone", "America/New_York")
     until("2026-11-23T03:00")
     passes(0)
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
@@ -258,7 +258,7 @@ def test_a_changed_time_zone_moves_neither_a_period_nor_a_late_cron(service, own
     beat.ping()
     passes(0)
     before = [(one.state, one.watch["deadlineAt"]) for one in (late, beat)]
-    account_set(service, "--timezone", "America/New_York")
+    account_set("--timezone", "America/New_York")
     assert [(one.state, one.watch["deadlineAt"]) for one in (late, beat)] == before
     assert [state for state, _ in before] == ["late", "up"]
 

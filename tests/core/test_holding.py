@@ -72,10 +72,10 @@ def test_the_next_event_begins_a_new_digest(service, owner, browser, works, move
     ],
 )
 def test_quiet_hours_that_no_longer_hold_release_in_the_next_round(service, owner, browser, night, works, options):
-    account_set(service, "--quiet-hours", QUIET)
+    account_set("--quiet-hours", QUIET)
     held(service.alert(), "a", "b")
     works()
-    account_set(service, *options)
+    account_set(*options)
     works()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
     assert statuses(owner) == {"a": "delivered", "b": "delivered"}
@@ -88,7 +88,7 @@ def test_quiet_hours_that_were_put_off_hold_until_their_new_end(
 ):
     until("2026-11-22T05:00")
     held(service.alert(), "a", "b")
-    account_set(service, *options)
+    account_set(*options)
     morning()
     assert browser.pushes == []
     works_at("2026-11-22T12:00")

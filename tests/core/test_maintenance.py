@@ -41,11 +41,11 @@ def test_it_says_when_it_is_in_force_next_and_holds_each_time(service, owner, br
         assert hook.post({"message": f"after {week}"}).json["status"] == "delivered"
 
 
-def test_it_is_in_the_accounts_time_zone_and_follows_it(service, owner, browser, moved_clock):
-    account_set(service, "--timezone", "Asia/Tokyo")
+def test_it_is_in_the_accounts_time_zone_and_follows_it(owner, browser, moved_clock):
+    account_set("--timezone", "Asia/Tokyo")
     made = maintain(owner)
     assert made["from"] == local_ms(BEGIN, "Asia/Tokyo")
-    account_set(service, "--timezone", "Europe/Berlin")
+    account_set("--timezone", "Europe/Berlin")
     assert owner.get("/mutes").json["mutes"][0]["from"] == local_ms(BEGIN, "Europe/Berlin")
 
 
@@ -136,8 +136,8 @@ def test_to_end_it_tells_within_a_round(owner, browser, beat, until, works):
     assert shown(browser) == [("MCP - Backup is down", "It reported a failure.")]
 
 
-def test_quiet_hours_and_mutes_hold_what_is_told_at_its_end(service, owner, browser, beat, until, works_at):
-    account_set(service, "--quiet-hours", "22:00-07:00")
+def test_quiet_hours_and_mutes_hold_what_is_told_at_its_end(owner, browser, beat, until, works_at):
+    account_set("--quiet-hours", "22:00-07:00")
     maintain(owner)
     until(WITHIN)
     beat.ping("/fail")

@@ -197,7 +197,7 @@ def test_a_scheduled_send_whose_account_is_disabled_as_its_turn_comes_is_not_rel
 def test_what_is_held_scheduled_pending_or_repeating_is_pushed_after_enabling(
     service, owner, browser, administrator, until, works, moved_clock, morning
 ):
-    account_set(service, "--quiet-hours", QUIET)
+    account_set("--quiet-hours", QUIET)
     until("2026-11-22T06:00")
     held(service.alert(), "held")
     send_at(owner, moved_clock.ms + 60_000)

@@ -59,7 +59,7 @@ def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock)
     sent(pro)
     every(service, moved_clock, 31 * DAY_S)
     newer = sent(pro)
-    account_set(service, "--plan", "starter", email=PRO)
+    account_set("--plan", "starter", email=PRO)
     every(service, moved_clock, DAY_S)
     assert stored(service) == [newer]
 
@@ -132,8 +132,8 @@ def counted(caller):
 
 
 @each("zone", ["America/New_York", "Asia/Kathmandu", "UTC"])
-def test_another_time_zone_does_not_lose_what_was_removed(service, owner, removed_first_day, zone):
-    account_set(service, "--timezone", zone)
+def test_another_time_zone_does_not_lose_what_was_removed(owner, removed_first_day, zone):
+    account_set("--timezone", zone)
     assert counted(owner) == (3, 3)
 
 
@@ -141,7 +141,7 @@ def test_another_time_zone_does_not_lose_what_was_removed(service, owner, remove
 
 
 def test_what_is_held_and_then_pending_is_kept_until_it_is_done(service, owner, browser, newer, moved_clock, passes):
-    account_set(service, "--quiet-hours", "22:00-07:00")
+    account_set("--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
     (old,) = held(service.alert(), "a")
     kept = newer()
@@ -157,7 +157,7 @@ def test_what_is_held_and_then_pending_is_kept_until_it_is_done(service, owner, 
 
 
 def test_an_old_digest_is_pushed_whole_and_then_removed(service, owner, browser, newer, moved_clock):
-    account_set(service, "--quiet-hours", "22:00-07:00")
+    account_set("--quiet-hours", "22:00-07:00")
     moved_clock.advance(13 * HOUR_S)
     held(service.alert(), "a", "b", "c")
     moved_clock.advance(31 * DAY_S + 8 * HOUR_S)

@@ -56,7 +56,7 @@ def test_it_fails_only_if_a_device_that_was_asked_failed(owner, push_service, sl
 
 def test_events_digests_and_scheduled_sends_are_not_pushed_to_it_either(service, owner, sleeper, passes, moved_clock):
     assert service.alert().post({"message": "a"}).json["status"] == "delivered"
-    account_set(service, "--quiet-hours", "10:00-10:30")
+    account_set("--quiet-hours", "10:00-10:30")
     hook = service.alert()
     held = [hook.post({"message": message}).json["notificationId"] for message in "bc"]
     later = send_at(owner, moved_clock.ms + 60_000)
@@ -65,8 +65,8 @@ def test_events_digests_and_scheduled_sends_are_not_pushed_to_it_either(service,
     assert {said(owner, id_) == ("delivered", ["quiet"]) for id_ in [*held, later]} == {True}
 
 
-def test_the_hours_are_in_the_accounts_zone_and_may_differ_by_day(service, owner, browser):
-    account_set(service, "--timezone", "Asia/Tokyo")  # it is Saturday, 19:00 there
+def test_the_hours_are_in_the_accounts_zone_and_may_differ_by_day(owner, browser):
+    account_set("--timezone", "Asia/Tokyo")  # it is Saturday, 19:00 there
     for hours, pushed in (("sa 19:00-20:00", 0), ("su 19:00-20:00", 1), ("10:00-11:00", 2), ("off", 3)):
         quieten(owner, hours)
         owner.send()

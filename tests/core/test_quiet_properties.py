@@ -96,7 +96,7 @@ class Day:
     def quiet_hours(self):
         begin, end = (f"{self.chance.randint(0, 23):02}:{self.chance.choice('0345')}0" for _ in range(2))
         if begin != end:
-            account_set(self.service, "--quiet-hours", self.chance.choice([f"{begin}-{end}", f"sa,su {begin}-{end}"]))
+            account_set("--quiet-hours", self.chance.choice([f"{begin}-{end}", f"sa,su {begin}-{end}"]))
 
     def works(self):
         self.service.work()
@@ -124,7 +124,7 @@ def test_each_event_is_pushed_once_and_once_more_for_each_snooze(
     service, owner, browser, moved_clock, monkeypatch, seed
 ):
     chance = random.Random(seed)
-    account_set(service, "--timezone", "Europe/Berlin", "--plan", "scale")
+    account_set("--timezone", "Europe/Berlin", "--plan", "scale")
     moved_clock.set_wall(local_ms(("2026-10-24T12:00", "2026-03-28T12:00")[seed], "Europe/Berlin"))
     day = Day(service, owner, browser, moved_clock, chance)
     deeds = [day.happens, day.happens, day.happens, day.mute, day.end, day.snooze, day.snooze, day.quiet_hours]
@@ -138,7 +138,7 @@ def test_each_event_is_pushed_once_and_once_more_for_each_snooze(
         day.works()
     while day.mutes:
         day.end()
-    account_set(service, "--quiet-hours", "off")
+    account_set("--quiet-hours", "off")
     for _ in range(8):
         moved_clock.advance(HOUR_S)
         day.works()

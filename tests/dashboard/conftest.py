@@ -62,13 +62,13 @@ def forms(service, owner, push_service, monkeypatch):
 
 @pytest.fixture
 def caller(service, owner):
-    account_set(service, "--plan", "pro")
+    account_set("--plan", "pro")
     return service.caller(name="backup script")
 
 
 @pytest.fixture
 def held(service, owner, browser, moved_clock):
     """Makes events that quiet hours hold until 12:00, and returns their ids."""
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert()
     return lambda *titles: [event(hook, title=title) for title in titles]

@@ -75,8 +75,8 @@ def test_the_preview_names_missing_variables_of_the_fields(alert):
         ("--follow-quiet-hours", "min", HISTORY),
     ],
 )  # fmt: skip
-def test_the_preview_says_whether_it_would_be_held_now(service, alert, option, level, arrival):
-    account_set(service, "--quiet-hours", "09:00-11:00")
+def test_the_preview_says_whether_it_would_be_held_now(alert, option, level, arrival):
+    account_set("--quiet-hours", "09:00-11:00")
     alert.hook.set(option)
     assert previewed(alert, EVENT | {"level": level})["arrival"] == arrival
 

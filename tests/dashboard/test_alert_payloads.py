@@ -115,9 +115,9 @@ def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(servi
     assert find_payload(alert.row.seq) == kept  # with the time at which the sender's request came
 
 
-def test_a_replayed_payload_is_held_by_quiet_hours(service, alert, browser):
+def test_a_replayed_payload_is_held_by_quiet_hours(alert, browser):
     alert.post({"a": 1})
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     assert "held" in alert.do("replay").text and len(browser.messages) == 1
 
 
@@ -157,7 +157,7 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert.post({"a": 1})
     alert.owner.enable(push_service.browser())
     alert.post({"a": 1})
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     alert.post({"a": 1})
     alert.switch(False)
     alert.post({"a": 1})

@@ -38,8 +38,8 @@ def test_the_preview_is_what_is_delivered(alert, name):
         assert (told["title"], told["body"], told["error"]) == (*expected, "")
 
 
-def test_the_preview_uses_the_time_zone_of_the_account(service, alert):
-    account_set(service, "--timezone", "Asia/Tokyo")
+def test_the_preview_uses_the_time_zone_of_the_account(alert):
+    account_set("--timezone", "Asia/Tokyo")
     assert alert.preview('{{ at | date: "%H:%M" }}', "", '{"at": 0}')["title"] == "09:00"
 
 
@@ -139,10 +139,10 @@ def test_templates_in_order_are_saved_as_they_were_typed_without_a_warning(alert
     assert (alert.row.title_template, alert.row.body_template) == (None, None)
 
 
-def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert, push_service, browser):
+def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(alert, push_service, browser):
     second = push_service.browser()
     assert alert.owner.enable(second).status_code == 201
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     form = {"title": "{{ a }}", "body": "b", "payload": '{"a": "tried"}', "test": "1"}
     page = Page(alert.owner.post(alert.path, form).text)
     assert page.said("status")[0] == "Test delivered. You can find it in History."

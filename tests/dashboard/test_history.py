@@ -148,7 +148,7 @@ def test_the_form_keeps_the_search_and_filters(owner, mixed):
 def test_pending_and_held_ones_are_found_by_their_status(service, owner, caller, browser):
     browser.then(503)
     caller.send("pending")
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     event(service.alert(), title="held")
     caller.send("delivered")
     assert [found(owner, status=status) for status in ("pending", "held")] == [["pending"], ["held"]]
@@ -157,7 +157,7 @@ def test_pending_and_held_ones_are_found_by_their_status(service, owner, caller,
 def test_held_ones_that_were_released_in_a_digest_have_the_digests_status(
     service, owner, caller, browser, moved_clock, passes
 ):
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     hook = service.alert()
     ids = [event(hook, title=f"h{number}") for number in range(2)]
     assert found(owner, status="held") == ["h1", "h0"]
@@ -177,8 +177,8 @@ DAYS = [  # zone, day, its first minute, the minutes just outside
 
 
 @each("zone, day, first, before, after", DAYS)
-def test_a_day_is_one_of_the_accounts_zone(service, owner, caller, moved_clock, zone, day, first, before, after):
-    account_set(service, "--timezone", zone)
+def test_a_day_is_one_of_the_accounts_zone(owner, caller, moved_clock, zone, day, first, before, after):
+    account_set("--timezone", zone)
     for moment in (before, f"{day}T{first}", f"{day}T23:59", after):
         at(moved_clock, moment, zone)
         caller.send(moment)
@@ -298,8 +298,8 @@ def test_a_search_that_reached_its_work_limit_continues_by_the_link(owner, calle
     assert all_pages(owner, address(search="needle")) == ids[:1]
 
 
-def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, moved_clock):
-    account_set(service, "--plan", "starter")
+def test_rows_older_than_the_plans_days_are_not_shown(owner, caller, moved_clock):
+    account_set("--plan", "starter")
     old = caller.send("old").json["notification"]["id"]
     moved_clock.advance(30 * DAY_S)
     owner.sign_in()

@@ -212,7 +212,7 @@ def test_only_web_addresses_in_a_text_become_links(owner, caller, body, addresse
 
 def test_home_says_what_quiet_hours_hold_and_until_when(service, owner, moved_clock):
     assert "Quiet hours" not in owner.page("/app/").main
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     assert "Quiet now, until 12:00 Nothing is held." in owner.page("/app/").main
     event(service.alert(), title="held")
     assert "1 held, arrives today 12:00." in owner.page("/app/").main

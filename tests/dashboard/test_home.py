@@ -66,7 +66,7 @@ def test_the_chart_has_the_last_14_days_with_those_without_any_and_is_never_empt
 
 def test_the_days_of_the_chart_are_those_of_the_accounts_zone(service, owner, moved_clock):
     zone = "Australia/Lord_Howe"
-    account_set(service, "--timezone", zone)
+    account_set("--timezone", zone)
     caller, expected = service.caller(), dict[str, int]()
     at(moved_clock, "2026-10-20T00:00")
     for _ in range(33):

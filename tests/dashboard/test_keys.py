@@ -148,7 +148,7 @@ def test_a_key_is_revoked_only_after_a_second_question_and_stays_listed_without_
 
 
 def test_a_key_says_when_it_was_used_last_in_the_owners_time_zone(service, owner, moved_clock):
-    account_set(service, "--timezone", "Asia/Tokyo")
+    account_set("--timezone", "Asia/Tokyo")
     caller = Caller(service, make_key(owner))
     page = owner.page("/app/keys")
     assert page.times() == ["2026-11-21 19:00"] and "never" in page.section("backup")

@@ -168,8 +168,8 @@ def test_an_unknown_range_is_a_day(owner, chosen):
 
 
 @each("plan, names", [("starter", list(RANGES)[:3]), ("pro", list(RANGES))])
-def test_the_ranges_are_those_that_the_plan_keeps(service, owner, plan, names):
-    account_set(service, "--plan", plan)
+def test_the_ranges_are_those_that_the_plan_keeps(owner, plan, names):
+    account_set("--plan", plan)
     add((1, NOW))
     page = one(owner)
     for shown in (page, owner.page("/app/metrics")):
@@ -181,8 +181,8 @@ def test_the_ranges_are_those_that_the_plan_keeps(service, owner, plan, names):
 
 
 @each("chosen", RANGES)
-def test_the_chart_and_its_table_have_counts_means_least_and_most_of_each_part(service, owner, chosen):
-    account_set(service, "--plan", "scale")
+def test_the_chart_and_its_table_have_counts_means_least_and_most_of_each_part(owner, chosen):
+    account_set("--plan", "scale")
     span, width = RANGES[chosen]
     since = NOW // width * width - span  # parts begin with the day
     dice = random.Random(chosen)
@@ -207,8 +207,8 @@ def test_the_chart_and_its_table_have_counts_means_least_and_most_of_each_part(s
 
 
 @each("zone", ["America/St_Johns", "Asia/Kathmandu"])
-def test_a_day_of_a_year_is_the_owners_day(service, owner, zone):
-    account_set(service, "--plan", "scale", "--timezone", zone)
+def test_a_day_of_a_year_is_the_owners_day(owner, zone):
+    account_set("--plan", "scale", "--timezone", zone)
     midnight, _ = day_bounds(local_day(NOW - 3 * DAY_MS, zone), zone)
     add((1, midnight), (2, midnight + DAY_MS - 1), (3, midnight + DAY_MS), metric=zone)
     assert [row[0] for row in table(one(owner, metric=zone, chosen="1 y"))] == ["2", "1"]
@@ -337,7 +337,7 @@ def test_the_mean_is_right_even_if_the_sum_overflows(owner, values, mean):
     ],
 )
 def test_a_value_with_any_timestamp_breaks_no_page(service, owner, at, zone):
-    account_set(service, "--timezone", zone)
+    account_set("--timezone", zone)
     metric = f"{at} {zone}"
     send(service, 21.5, at, metric=metric)
     assert set(owner.page("/app/metrics").texts_of("span", **{"class": "value"})) == {"21.5 °C"}

@@ -108,7 +108,7 @@ def test_without_a_device_a_notification_is_called_stored_and_not_delivered(owne
 
 
 def test_a_digest_that_no_device_got_is_stored_like_what_it_holds(service, owner, moved_clock):
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert()
     first, _ = [event(hook, title=title) for title in ("a", "b")]
     owner.done("/app/quiet/deliver")
@@ -217,7 +217,7 @@ def test_the_push_of_a_digest_links_to_a_page_with_its_notifications_which_show_
 
 
 def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_so(service, owner, browser):
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert("--tag", "{{ tag }}")
     old, new, other = (event(hook, title=title, tag=tag) for title, tag in (("a", "x"), ("b", "x"), ("c", "y")))
     owner.done("/app/quiet/deliver")
@@ -229,7 +229,7 @@ def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_
 
 
 def test_what_was_replaced_while_it_was_held_does_not_say_that_there_was_no_device(service, owner, browser):
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert("--tag", "x", "--priority", "{{ priority }}")
     old, _ = event(hook, title="a", priority=3), event(hook, title="b", priority="min")
     page = notification_page(owner, old)
@@ -238,7 +238,7 @@ def test_what_was_replaced_while_it_was_held_does_not_say_that_there_was_no_devi
 
 
 def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, browser):
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert("--tag", "x")
     old, new = event(hook, title="a"), event(hook, title="b")
     owner.done(f"{HISTORY}/{new}/delete")

@@ -45,7 +45,7 @@ def test_only_the_chosen_devices_get_a_notification_from_the_form(service, owner
 
 
 def test_the_time_of_a_scheduled_notification_is_in_the_accounts_zone(service, owner, browser, ring, passes):
-    account_set(service, "--timezone", "Asia/Tokyo")
+    account_set("--timezone", "Asia/Tokyo")
     page = owner.page(ring(later="2026-11-22T08:00").location)
     assert "It will ring tomorrow 08:00." in page.text and browser.messages == []
     (listed,) = service.caller().listed()

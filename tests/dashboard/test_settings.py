@@ -186,8 +186,8 @@ def test_a_revoked_key_is_not_in_use(service, owner):
     "plan, rest, metrics, days", [("starter", "100", "100", "30"), ("pro", "1,000", "1,000", "365"),
                                   ("scale", "1,000", "10,000", "1,095")]
 )  # fmt: skip
-def test_each_plan_has_its_limits(service, owner, plan, rest, metrics, days):
-    account_set(service, "--plan", plan)
+def test_each_plan_has_its_limits(owner, plan, rest, metrics, days):
+    account_set("--plan", plan)
     table, page = used(owner), owner.page(SETTINGS)
     assert (row(table, "API requests")[1], row(table, "Metrics")[1]) == (rest, metrics)
     assert f"history kept for {days} days" in page.text and f"{plan} plan" not in page.text
@@ -278,8 +278,8 @@ def test_enter_in_a_field_of_quiet_hours_saves_and_removes_nothing(owner):
     assert pressed_by_enter.text == "Save" and "name" not in pressed_by_enter.attributes
 
 
-def test_a_strip_of_the_week_shows_the_quiet_hours_of_each_day_and_the_present_time(service, owner):
-    account_set(service, "--quiet-hours", "fr,sa 18:00-06:00; mo 06:00-12:00")
+def test_a_strip_of_the_week_shows_the_quiet_hours_of_each_day_and_the_present_time(owner):
+    account_set("--quiet-hours", "fr,sa 18:00-06:00; mo 06:00-12:00")
     page = owner.page(QUIET)
     bars = [one for one in page.all("svg") if one.get("class") == "night"]
     assert [bar["aria-label"] for bar in bars] == [
@@ -294,8 +294,8 @@ def test_a_strip_of_the_week_shows_the_quiet_hours_of_each_day_and_the_present_t
     assert [one["x"] for one in page.all("rect") if one.get("class") == "now"] == ["100.0"]
 
 
-def test_quiet_hours_that_are_alike_each_day_are_one_bar(service, owner):
-    account_set(service, "--quiet-hours", "18:00-06:00")
+def test_quiet_hours_that_are_alike_each_day_are_one_bar(owner):
+    account_set("--quiet-hours", "18:00-06:00")
     (bar,) = [one for one in owner.page(QUIET).all("svg") if one.get("class") == "night"]
     assert bar["aria-label"] == "Each day: quiet 00:00 to 06:00 and 18:00 to 24:00; now 10:00"
 
@@ -318,10 +318,10 @@ WINDOWS = [  # zone, window, now, what the page says
 
 
 @each("zone, window, now, said", WINDOWS)
-def test_the_next_window_is_told_in_words(service, owner, moved_clock, zone, window, now, said):
+def test_the_next_window_is_told_in_words(owner, moved_clock, zone, window, now, said):
     at(moved_clock, now, zone)
     owner.sign_in()
-    account_set(service, "--timezone", zone, "--quiet-hours", window)
+    account_set("--timezone", zone, "--quiet-hours", window)
     heading = owner.page(QUIET).texts_of("h2")[0]
     assert heading == said
 
@@ -332,7 +332,7 @@ def test_the_next_window_is_told_in_words(service, owner, moved_clock, zone, win
 @pytest.fixture
 def hold(service, owner, browser):
     """Makes events that are held until 12:00."""
-    account_set(service, "--quiet-hours", "09:00-12:00")
+    account_set("--quiet-hours", "09:00-12:00")
     hook = service.alert()
 
     def happen(*titles):

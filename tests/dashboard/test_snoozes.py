@@ -42,8 +42,8 @@ def test_a_page_snoozes_for_an_hour_and_says_until_when(service, owner, caller, 
         ("2026-10-24T12:00", "2026-10-25T09:00"),  # a day of 25 hours
     ],
 )
-def test_tomorrow_is_nine_by_the_owners_clock(service, owner, caller, browser, moved_clock, now, then):
-    account_set(service, "--timezone", "Europe/Berlin")
+def test_tomorrow_is_nine_by_the_owners_clock(owner, caller, browser, moved_clock, now, then):
+    account_set("--timezone", "Europe/Berlin")
     at(moved_clock, now, "Europe/Berlin")
     sent = caller.send().json["notification"]["id"]
     assert "until tomorrow 09:00" in snooze(owner, sent, "morning").main

@@ -12,7 +12,7 @@ def seq_of(email=OWNER):
     return accounts.find_account(email).seq
 
 
-def account_set(_service, *options, email=OWNER):
+def account_set(*options, email=OWNER):
     """What `flask account set` does with these options, in a fifth of the time."""
     account = accounts.find_account(email)
     for option, value in zip(options[::2], options[1::2], strict=True):

@@ -227,7 +227,7 @@ def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_r
     for _ in range(15):
         use_up(10, "scale")
         moved_clock.advance(100)
-    account_set(service, "--plan", "starter", email=email)
+    account_set("--plan", "starter", email=email)
     wait_s = int(post(caller).headers["Retry-After"])
     moved_clock.advance(wait_s - 1)
     assert post(caller).status_code == 429

@@ -104,8 +104,8 @@ WRONG = [
 ]
 
 
-def test_a_window_that_comes_too_early_is_named_in_the_accounts_time_zone(service, owner):
-    account_set(service, "--timezone", "Asia/Kolkata")
+def test_a_window_that_comes_too_early_is_named_in_the_accounts_time_zone(owner):
+    account_set("--timezone", "Asia/Kolkata")
     answer = owner.post("/mutes", {"what": "all", "cron": "*/5 * * * *", "forS": 361})
     assert "comes again on Sat 21 Nov 15:40, before it ends on Sat 21 Nov 15:41." in refusal(answer)
 

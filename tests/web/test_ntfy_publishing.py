@@ -113,7 +113,7 @@ def test_the_priority_that_browsers_and_proxies_add_is_none(pro, value):
 
 
 def test_a_delay_counts_in_the_zone_of_the_account(pro):
-    account_set(pro.service, "--timezone", "Asia/Kathmandu", email=PRO)
+    account_set("--timezone", "Asia/Kathmandu", email=PRO)
     answer = publish(pro, headers={"At": "tomorrow, 10am"})
     assert_stored(answer, deliver_at=utc("2026-11-22T04:15"))
     assert answer.json["time"] == utc("2026-11-22T04:15") // 1_000

@@ -143,7 +143,7 @@ def test_the_size_of_the_database_is_told(watched):
 
 
 def test_held_notifications_are_counted(watched):
-    account_set(watched, "--quiet-hours", "00:00-23:59")
+    account_set("--quiet-hours", "00:00-23:59")
     watched.alert(email=OWNER).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
 

@@ -38,11 +38,11 @@ def test_a_request_without_a_valid_key_is_never_counted(service, owner):
     assert owner.get("/stats").headers["X-RateLimit-Remaining"] == "99"
 
 
-def test_a_smaller_plan_takes_effect_at_once(service, pro, moved_clock):
+def test_a_smaller_plan_takes_effect_at_once(pro, moved_clock):
     use_up(150, "pro")
     moved_clock.advance(30)
     use_up(90, "pro")
-    account_set(service, "--plan", "starter", email="pro@example.org")
+    account_set("--plan", "starter", email="pro@example.org")
     answer = pro.get("/stats")
     assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (429, "100")
     assert answer.headers["X-RateLimit-Remaining"] == "0"

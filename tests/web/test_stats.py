@@ -37,8 +37,8 @@ def test_a_new_accounts_statistics_are_nought(owner):
 
 
 @each("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
-def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
-    account_set(service, "--plan", plan)
+def test_a_change_of_plan_is_shown_at_once(owner, plan, days):
+    account_set("--plan", plan)
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
 
 
@@ -77,19 +77,19 @@ def test_every_notification_of_every_key_is_counted_once_however_often_it_is_rep
 )
 @each("zone", ["", "Asia/Kolkata"])
 def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
-    service, new_owner, moved_clock, zone, sent, seen, month, day
+    new_owner, moved_clock, zone, sent, seen, month, day
 ):
     email, owner = new_owner()
     if zone:
-        account_set(service, "--timezone", zone, email=email)
+        account_set("--timezone", zone, email=email)
     at(moved_clock, sent, zone or "UTC")
     owner.send()
     at(moved_clock, seen, zone or "UTC")
     assert counts(owner) == (month, day, 1)
 
 
-def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
-    account_set(service, "--timezone", "Europe/Berlin")
+def test_the_hour_that_comes_twice_counts_on_one_day(owner, moved_clock):
+    account_set("--timezone", "Europe/Berlin")
     for fold in (0, 1):
         at(moved_clock, "2027-10-31T02:30:00", "Europe/Berlin", fold)
         owner.send()
@@ -110,14 +110,14 @@ def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock
         ("Asia/Kathmandu", 2, 2),
     ],
 )
-def test_a_change_of_the_time_zone_counts_again_at_once(service, new_owner, moved_clock, zone, month, day):
+def test_a_change_of_the_time_zone_counts_again_at_once(new_owner, moved_clock, zone, month, day):
     email, owner = new_owner()
     for sent in ("2027-04-30T16:00:00", "2027-04-30T22:30:00", "2027-05-01T00:30:00"):
         at(moved_clock, sent)
         owner.send()
     at(moved_clock, "2027-05-01T01:00:00")
     assert counts(owner) == (1, 1, 3)
-    account_set(service, "--timezone", zone, email=email)
+    account_set("--timezone", zone, email=email)
     assert counts(owner) == (month, day, 3)
 
 
@@ -125,14 +125,12 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, new_owner, move
     "sent, month",
     [("2027-03-01T02:00:00", 0), ("2027-02-27T12:00:00", 0), ("2027-03-02T02:00:00", 1), ("2027-03-03T02:00:00", 1)],
 )
-def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
-    service, new_owner, moved_clock, sent, month
-):
+def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(new_owner, moved_clock, sent, month):
     email, owner = new_owner("pro")
     at(moved_clock, sent)
     owner.send()
     at(moved_clock, "2027-03-31T12:00:00")
-    account_set(service, "--timezone", "America/New_York", email=email)
+    account_set("--timezone", "America/New_York", email=email)
     assert counts(owner) == (month, 0, 1)
 
 
@@ -146,7 +144,7 @@ def test_time_zones_changed_to_and_fro_at_once_count_as_before(owner, moved_cloc
     assert counts(owner) == before
 
 
-def test_what_was_deleted_stays_counted_when_the_time_zone_changes(service, owner, moved_clock):
+def test_what_was_deleted_stays_counted_when_the_time_zone_changes(owner, moved_clock):
     ids = []
     for hours in (0, 20, 9):
         moved_clock.advance(hours * 3_600)
@@ -154,7 +152,7 @@ def test_what_was_deleted_stays_counted_when_the_time_zone_changes(service, owne
     for one in ids[::2]:
         assert owner.delete(f"/notifications/{one}").status_code == 200
     for zone, of_day in (("Europe/London", 4), ("Pacific/Kiritimati", 1), ("UTC", 4)):
-        account_set(service, "--timezone", zone)
+        account_set("--timezone", zone)
         assert counts(owner) == (6, of_day, 6)
 
 

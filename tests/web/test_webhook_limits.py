@@ -91,7 +91,7 @@ def test_requests_to_two_alerts_are_no_flood(service, owner, zebra, low):
 
 
 def test_the_one_notice_is_pushed_although_it_is_night(service, owner, zebra, browser, low):
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     burst(zebra, 9)
     assert notices(owner)[0]["status"] in ("pending", "delivered")
     service.work()

@@ -102,7 +102,7 @@ def test_without_templates_nothing_is_missing(service, owner, hook):
 
 
 def test_a_held_event_keeps_its_missing_variables(service, owner):
-    account_set(service, "--quiet-hours", "09:00-11:00")
+    account_set("--quiet-hours", "09:00-11:00")
     assert missing_of(service.alert("--title", "{{ a }}"), {}) == ["a"]
 
 
